@@ -1,0 +1,7 @@
+"""`python -m cutlass_ninja`: the same as `cutlass-ninja`."""
+
+import sys
+
+from .cli import main
+
+sys.exit(main())

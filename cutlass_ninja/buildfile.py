@@ -1,0 +1,175 @@
+"""The plan of a build -> the text of build.ninja and of compile_commands.json."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shlex
+import sys
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from itertools import groupby
+from pathlib import Path
+
+import jinja2
+
+from . import commands, memory, sources, store
+from .errors import InputError
+from .files import write_if_changed
+from .plan import KernelTarget, Plan
+
+__all__ = ["compile_commands", "escape_path", "escape_value", "render", "settle", "write_if_changed"]
+
+_ODD = re.compile(r"[$ :|\x00-\x1f]")
+_UNWRITABLE = re.compile(r"[|\x00-\x1f]")
+_SPECIAL = re.compile(r"[$ :]")
+
+
+@dataclass(frozen=True, slots=True)
+class _Pool:
+    name: str
+    depth: int
+    gb: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Runtime:
+    output: str
+    key: str
+    arch: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Batch:
+    outputs: str
+    runtime: str
+    keys: str
+    label: str
+    pool: str
+
+
+def escape_path(path: str) -> str:
+    """A path as ninja reads it. Raises InputError for one that ninja cannot express."""
+    if not _ODD.search(path):
+        return path
+    if _UNWRITABLE.search(path):
+        raise InputError(f"error: the path {path!r} contains a character that ninja cannot express; rename it")
+    return _SPECIAL.sub(r"$\g<0>", path)
+
+
+def escape_value(text: str) -> str:
+    """A variable's value as ninja reads it. Raises InputError for one of more than one line."""
+    if "\n" in text:
+        raise InputError(f"error: {text!r} contains a newline, which ninja cannot express")
+    return text.replace("$", "$$")
+
+
+def render(
+    template: str,
+    plan: Plan,
+    *,
+    batches: Sequence[Sequence[KernelTarget]] | None = None,
+    python: str = sys.executable,
+    keep_scratch: bool = False,
+    memory_bytes: int | None = None,
+    cores: int | None = None,
+) -> str:
+    """The text of build.ninja by `template`, which is that of build.ninja.in.
+
+    Each batch of kernels is compiled by one edge; without `batches`, each kernel by one of its own. The memory and the
+    cores are those of this machine unless they are given. Raises InputError for a wrong template or path.
+    """
+    if batches is None:
+        batches = [[target] for target in plan.kernels]
+    total = memory.memory_bytes() if memory_bytes is None else memory_bytes
+    needs = [max(target.memory_bytes for target in batch) for batch in batches]
+    sizes = memory.pools(needs, total, memory.cores() if cores is None else cores)
+    pools = [
+        _Pool("heavy", sizes.heavy, _gb(sizes.heavy_bytes)),
+        _Pool("light", sizes.light, _gb(sizes.light_bytes)),
+    ]
+    environment = jinja2.Environment(undefined=jinja2.StrictUndefined, keep_trailing_newline=True, autoescape=False)
+    try:
+        return environment.from_string(template).render(
+            python=escape_value(shlex.quote(python)),
+            command=escape_value(shlex.join(plan.command)),
+            flags=" --keep-scratch" if keep_scratch else "",
+            memory_gb=_gb(total),
+            share_percent=round(memory.SHARE * 100),
+            pools=[pool for pool in pools if pool.depth],
+            runtimes=[_Runtime(_output(target), target.key, escape_value(target.arch)) for target in plan.runtimes],
+            batches=[_batch(batch, need) for batch, need in zip(batches, needs)],
+            names=_names(plan.kernels),
+            outputs=" ".join(map(_output, plan.kernels)),
+            inputs=[escape_path(path) for path in plan.inputs],
+        )
+    except jinja2.TemplateSyntaxError as error:
+        raise InputError(f"build.ninja.in:{error.lineno}: error: {error.message}") from error
+    except jinja2.TemplateError as error:
+        raise InputError(f"build.ninja.in: error: {error.message}") from error
+
+
+def settle(path: Path, inputs: Iterable[str]) -> None:
+    """Make a build.ninja that is up to date at least as new as its inputs, after it was written or found unchanged.
+
+    Ninja's log remembers that the generator ran, but only if ninja ran it, only as long as the log is there, and (since
+    1.12) only for inputs that are not from the future: in each other case ninja would run the generator once more, or
+    every time.
+    """
+    newest = 0
+    for name in inputs:
+        with suppress(OSError):
+            newest = max(newest, os.stat(name).st_mtime_ns)
+    with suppress(OSError):  # A folder that is not ours to write to: then the generator runs more often than it must.
+        if path.stat().st_mtime_ns < newest:
+            os.utime(path, ns=(newest, newest))
+
+
+def compile_commands(plan: Plan) -> str:
+    """The text of compile_commands.json: how clangd is to read each kernel's published source.
+
+    Written for the current folder, which is the build folder.
+    """
+    directory = os.getcwd()
+    entries = []
+    for target in plan.kernels:
+        folder = os.path.join(directory, store.folder(target))
+        arguments = commands.clangd_arguments(plan.toolchain, target.kernel, folder)
+        file = f"{folder}/{sources.ENTRY_POINT}"
+        entries.append(json.dumps({"directory": directory, "file": file, "arguments": arguments}))
+    return "[\n" + ",\n".join(entries) + "\n]\n"
+
+
+def _batch(targets: Sequence[KernelTarget], need: int) -> _Batch:
+    more = f" and {len(targets) - 1} more" if len(targets) > 1 else ""
+    runtimes = dict.fromkeys(target.runtime for target in targets)
+    return _Batch(
+        outputs=" ".join(map(_output, targets)),
+        runtime=" ".join(escape_path(f"{store.runtime_dir(key)}/{store.LIBRARY}") for key in runtimes),
+        keys=" ".join(target.key for target in targets),
+        label=escape_value(targets[0].label + more),
+        pool="heavy" if need > memory.HEAVY_BYTES else "light",
+    )
+
+
+def _names(targets: Iterable[KernelTarget]) -> list[tuple[str, str]]:
+    """Each label with its profiler, and each CUTLASS name that is no label with all of its profilers."""
+    outputs = {target.label: _output(target) for target in targets}
+    by_name = sorted(targets, key=_name)
+    for name, group in groupby(by_name, key=_name):
+        outputs.setdefault(name, " ".join(map(_output, group)))
+    return [(escape_path(name), output) for name, output in outputs.items()]
+
+
+def _name(target: KernelTarget) -> str:
+    return target.kernel.name
+
+
+def _output(target: store.Target) -> str:
+    return escape_path(f"{store.folder(target)}/{store.product(target)}")
+
+
+def _gb(size: int) -> str:
+    return f"{size / 1e9:.1f}"

@@ -1,0 +1,119 @@
+"""The command lines that compile, and what of them enters a key.
+
+Every path in them is relative to the folder in which they run, with symbolic links to what lies elsewhere: neither the
+key, nor the log, nor the bytes of the result depend on where things are installed.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+
+from .arch import ARCHS
+from .kernel import Kernel, Settings
+from .sources import ENTRY_POINT, runtime_folder, runtime_sources
+from .toolchain import Toolchain
+
+RUNTIME_LIBRARY = "libcutlass_ninja.a"
+
+KEYED_VARIABLES = (
+    "NVCC_PREPEND_FLAGS",
+    "NVCC_APPEND_FLAGS",
+    "CPATH",
+    "C_INCLUDE_PATH",
+    "CPLUS_INCLUDE_PATH",
+    "LIBRARY_PATH",
+    "COMPILER_PATH",
+    "GCC_EXEC_PREFIX",
+)
+"""Environment variables that change what the compilers produce."""
+
+_COMMON_FLAGS = ("-std=c++17", "-O3", "-DNDEBUG", "--expt-relaxed-constexpr", "-Xptxas=-v", "-objtemp")
+_LINK_FLAGS = ("-s", "-static-libstdc++", "-static-libgcc", "-Wl,--gc-sections")
+_LINK_LIBRARIES = ("-ldl", "-lrt", "-lpthread")
+
+
+def include_folders(toolchain: Toolchain, settings: Settings) -> tuple[str, ...]:
+    """The include folders of a kernel's compile, absolute, in the order in which they are searched."""
+    return (*settings.include_dirs, *toolchain.cutlass, os.path.join(runtime_folder(), "include"))
+
+
+def links(toolchain: Toolchain, settings: Settings) -> dict[str, str]:
+    """The symbolic links that the commands rely on: name -> absolute folder."""
+    folders = dict(zip(_include_names(settings), include_folders(toolchain, settings)))
+    return {**folders, "cudart": os.path.dirname(toolchain.cudart)}
+
+
+def kernel_flags(toolchain: Toolchain, kernel: Kernel) -> list[str]:
+    """The flags of a kernel's compile that enter its key."""
+    return [*_COMMON_FLAGS, *_workaround(toolchain), ARCHS[kernel.arch].gencode, *kernel.settings.nvcc_flags]
+
+
+def runtime_flags(arch: str) -> list[str]:
+    """The flags of the runtime's compile that enter its key."""
+    return [*_COMMON_FLAGS, ARCHS[arch].gencode]
+
+
+def link_flags() -> list[str]:
+    """The flags of a profiler's link, which enter its key."""
+    return [*_LINK_FLAGS, *_LINK_LIBRARIES]
+
+
+def kernel_commands(toolchain: Toolchain, kernel: Kernel, runtime_library: str) -> list[list[str]]:
+    """Compile a kernel's sources and link its profiler, in the folder that holds them and the links."""
+    includes = [f"-I{name}" for name in _include_names(kernel.settings)]
+    compiled = "profiler.o"
+    cudart = f"cudart/{os.path.basename(toolchain.cudart)}"
+    return [
+        [*_nvcc(toolchain), *kernel_flags(toolchain, kernel), *includes, "-c", ENTRY_POINT, "-o", compiled],
+        [toolchain.host_compiler, *_LINK_FLAGS, compiled, runtime_library, cudart, *_LINK_LIBRARIES, "-o", "profiler"],
+    ]
+
+
+def runtime_commands(toolchain: Toolchain, arch: str) -> list[list[str]]:
+    """Compile the runtime's sources and archive them, in the folder that holds them."""
+    units = [name for name in runtime_sources() if name.endswith((".cu", ".cpp"))]
+    objects = [unit.replace("/", "_") + ".o" for unit in units]
+    flags = [*runtime_flags(arch), "-Iinclude"]
+    compiles = [[*_nvcc(toolchain), *flags, "-c", unit, "-o", out] for unit, out in zip(units, objects)]
+    return [*compiles, ["ar", "rcsD", RUNTIME_LIBRARY, *objects]]
+
+
+def environment() -> dict[str, str]:
+    """The environment of every command: the user's, with messages in English."""
+    return {**os.environ, "LC_ALL": "C"}
+
+
+def keyed_environment(environ: Mapping[str, str] = os.environ) -> dict[str, str]:
+    """What of the environment enters a key: those of KEYED_VARIABLES that are set."""
+    return {name: environ[name] for name in KEYED_VARIABLES if environ.get(name)}
+
+
+def _workaround(toolchain: Toolchain) -> list[str]:
+    """What CUTLASS 3.5.1 needs with CUDA 13: it takes 13.0 for older than 12.5 and names types that are no more."""
+    if toolchain.identity["cutlass"] != "3.5.1" or not toolchain.identity["nvcc"].startswith("13."):
+        return []
+    return [f"-DPFN_{name}=PFN_{name}_v12000" for name in ("cuTensorMapEncodeTiled", "cuTensorMapEncodeIm2col")]
+
+
+def _nvcc(toolchain: Toolchain) -> list[str]:
+    return [toolchain.nvcc, "-ccbin", toolchain.host_compiler]
+
+
+def _include_names(settings: Settings) -> list[str]:
+    return [*(f"include{index}" for index in range(len(settings.include_dirs))), "cutlass", "runtime"]
+
+
+def clangd_arguments(toolchain: Toolchain, kernel: Kernel, folder: str) -> list[str]:
+    """How clangd is to read a kernel's published source in `folder`: clang's flags, absolute paths."""
+    arch = ARCHS[kernel.arch]
+    return [
+        "clang++",
+        "-x",
+        "cuda",
+        f"--cuda-gpu-arch={arch.name}",
+        "-std=c++17",
+        "-DNDEBUG",
+        *(f"-I{path}" for path in include_folders(toolchain, kernel.settings)),
+        f"{folder}/{ENTRY_POINT}",
+    ]

@@ -1,0 +1,28 @@
+"""Element types, by the names of cutlass_library.DataType."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Element:
+    """One element type."""
+
+    name: str
+    bits: int
+    cpp: str
+    """The C++ type."""
+    letter: str
+    """How a 2.x kernel's name abbreviates it as an accumulator (cutlass_library.ShortDataTypeNames)."""
+
+
+ELEMENTS = {
+    element.name: element
+    for element in (
+        Element("f16", 16, "cutlass::half_t", "h"),
+        Element("bf16", 16, "cutlass::bfloat16_t", "bf"),
+        Element("f32", 32, "float", "s"),
+        Element("void", 0, "void", ""),
+    )
+}

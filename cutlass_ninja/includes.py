@@ -1,0 +1,101 @@
+"""Which headers a source includes: the closure of its #includes, by content.
+
+Conditional includes are all followed, so the closure is a superset of what one compile reads. Headers outside the given
+folders (the toolkit's, the system's) are not followed: the toolchain's identity stands for them.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+_INCLUDE = re.compile(rb'^[ \t]*#[ \t]*include[ \t]*(?:"([^"\n]+)"|<([^>\n]+)>)', re.MULTILINE)
+
+Include = tuple[str, bool]
+"""A name between #include's delimiters, and whether they are quotes (which look beside the includer first)."""
+
+
+_Place = tuple[str, str]
+"""The folder of an includer, and the include folder below which that lies."""
+
+
+@dataclass(frozen=True, slots=True)
+class Header:
+    """One header of a closure."""
+
+    path: str
+    """Absolute."""
+    name: str
+    """Relative to the include folder that it was found in."""
+    digest: str
+
+
+@dataclass(frozen=True, slots=True)
+class _File:
+    digest: str
+    includes: tuple[Include, ...]
+
+
+def includes_of(text: bytes) -> tuple[Include, ...]:
+    """The #includes of a source, in order, each once."""
+    found = _INCLUDE.findall(text)
+    return tuple(
+        dict.fromkeys(((quoted or angled).decode("utf-8", "replace"), bool(quoted)) for quoted, angled in found)
+    )
+
+
+class IncludeWalker:
+    """Walks #includes and reads each header once in its life; a new walker reads anew."""
+
+    def __init__(self) -> None:
+        self._files: dict[str, _File | None] = {}
+
+    def closure(self, includes: Iterable[Include], folders: tuple[str, ...]) -> tuple[Header, ...]:
+        """All headers reached from these #includes through the include folders, sorted by name."""
+        headers: dict[str, Header] = {}
+        waiting: list[tuple[Include, _Place | None]] = [(include, None) for include in includes]
+        seen = set(waiting)
+        while waiting:
+            include, beside = waiting.pop()
+            located = self._locate(include, beside, folders)
+            if located is None or located[0] in headers:
+                continue
+            path, folder = located
+            file = self._read(path)
+            assert file is not None
+            headers[path] = Header(path, os.path.relpath(path, folder), file.digest)
+            place = (os.path.dirname(path), folder)
+            for further in file.includes:
+                step = (further, place)
+                if step not in seen:
+                    seen.add(step)
+                    waiting.append(step)
+        return tuple(sorted(headers.values(), key=lambda header: (header.name, header.path)))
+
+    def _locate(self, include: Include, beside: _Place | None, folders: tuple[str, ...]) -> tuple[str, str] | None:
+        """The path of what is included, and the include folder below which it lies."""
+        name, quoted = include
+        if quoted and beside is not None:
+            path = os.path.normpath(os.path.join(beside[0], name))
+            if self._read(path) is not None:
+                return path, beside[1]
+        for folder in folders:
+            path = os.path.normpath(os.path.join(folder, name))
+            if self._read(path) is not None:
+                return path, folder
+        return None
+
+    def _read(self, path: str) -> _File | None:
+        """The file, or None where there is none. Remembered either way."""
+        if path not in self._files:
+            try:
+                with open(path, "rb") as stream:
+                    text = stream.read()
+            except (FileNotFoundError, IsADirectoryError, NotADirectoryError):
+                self._files[path] = None
+            else:
+                self._files[path] = _File(hashlib.sha256(text).hexdigest(), includes_of(text))
+        return self._files[path]

@@ -1,0 +1,86 @@
+"""What the build edge does for a target: the same for a kernel and for a runtime library."""
+
+from __future__ import annotations
+
+import os
+import shlex
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from . import commands, sources, store
+from .errors import BuildError
+from .keys import Identity, Keyer
+from .plan import KernelTarget, Plan, RuntimeTarget
+
+
+@dataclass(frozen=True)
+class Job:
+    """One target with all that it takes to build it."""
+
+    target: store.Target
+    description: Mapping[str, Any]
+    """What build.json says of the target, beside its key."""
+    texts: Mapping[str, str]
+    """The files to compile, by relative path."""
+    links: Mapping[str, str]
+    commands: Sequence[Sequence[str]]
+    identify: Callable[[], Identity]
+    """Reads everything that the target is made of again."""
+    published: tuple[str, ...]
+    """The sources that are published with the product."""
+    retry: str
+    """The command that makes ninja try again what failed."""
+
+
+def label(target: store.Target) -> str:
+    """What messages call a target."""
+    return target.label if isinstance(target, KernelTarget) else f"runtime for {target.arch}"
+
+
+def job_of(plan: Plan, target: store.Target) -> Job:
+    """The job of a target of the plan. Raises BuildError if a kernel's runtime library has not been built."""
+    return _kernel_job(plan, target) if isinstance(target, KernelTarget) else _runtime_job(plan, target)
+
+
+def _kernel_job(plan: Plan, target: KernelTarget) -> Job:
+    kernel = target.kernel
+    runtime = next(runtime for runtime in plan.runtimes if runtime.key == target.runtime)
+    if store.examine(runtime).status is not store.Status.CACHED:
+        raise BuildError("error: its runtime library is not there; run ninja, which builds it first")
+    library = os.path.abspath(f"{store.folder(runtime)}/{store.LIBRARY}")
+    texts = sources.kernel_sources(kernel, target.key)
+    return Job(
+        target=target,
+        description={
+            "name": kernel.name,
+            "label": target.label,
+            "operation": kernel.operation,
+            "arch": kernel.arch,
+            "config": dict(kernel.config),
+            "runtime": target.runtime,
+        },
+        texts=texts,
+        links={**commands.links(plan.toolchain, kernel.settings), store.LIBRARY: library},
+        commands=commands.kernel_commands(plan.toolchain, kernel, store.LIBRARY),
+        identify=lambda: Keyer(plan.toolchain.refreshed()).kernel(kernel),
+        published=tuple(texts),
+        retry=_retry(plan),
+    )
+
+
+def _runtime_job(plan: Plan, target: RuntimeTarget) -> Job:
+    return Job(
+        target=target,
+        description={"arch": target.arch},
+        texts={name: path.read_text(encoding="utf-8") for name, path in sources.runtime_sources().items()},
+        links={},
+        commands=commands.runtime_commands(plan.toolchain, target.arch),
+        identify=lambda: Keyer(plan.toolchain.refreshed()).runtime(target.arch),
+        published=(),
+        retry=_retry(plan),
+    )
+
+
+def _retry(plan: Plan) -> str:
+    return shlex.join(["cutlass-ninja", "--retry-failed", *plan.command])

@@ -1,0 +1,32 @@
+"""A kernel: one configuration of one operation, built for one architecture."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What a manifest says about compiling its kernels, beside the kernels themselves."""
+
+    include_dirs: tuple[str, ...] = ()
+    """Absolute folders searched before CUTLASS's own headers."""
+    nvcc_flags: tuple[str, ...] = ()
+    """Flags added to every device compile."""
+
+
+@dataclass(frozen=True, slots=True)
+class Kernel:
+    """One kernel. Equal kernels have equal values; `name` is a label and may be shared by kernels that differ."""
+
+    operation: str
+    """The operation kind: the name of its module in `operations`."""
+    name: str
+    """The name by CUTLASS's convention."""
+    arch: str
+    """What it is compiled for, as `sm_80` or `sm_90a`: nvcc's gencode, not the kernel's ArchTag."""
+    config: Mapping[str, Any]
+    """The operation's own values (JSON types only), as its module made them."""
+    settings: Settings = Settings()

@@ -1,0 +1,15 @@
+"""The operation kinds. A kind is one module here, its templates, and its problem in the runtime.
+
+`OPERATIONS` is all that the rest of the program knows of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from . import gemm
+from .operation import Operation, Violation
+
+OPERATIONS: Mapping[str, Operation] = {operation.kind: operation for operation in (gemm.OPERATION,)}
+
+__all__ = ["OPERATIONS", "Operation", "Violation"]

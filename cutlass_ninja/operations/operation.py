@@ -1,0 +1,47 @@
+"""What an operation kind offers to the rest of the program."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ..arch import Arch
+from ..schema import Field, Value
+
+Config = Mapping[str, Any]
+"""A kernel's values, JSON types only, by names of cutlass_library."""
+
+
+@dataclass(frozen=True, slots=True)
+class Violation:
+    """One reason why CUTLASS or the hardware cannot have a kernel."""
+
+    field: str
+    """The manifest's field to blame, with a dot before a field of a record: `tile_description.stages`."""
+    message: str
+    """What is wrong, with the figures, and what is allowed."""
+
+
+@dataclass(frozen=True)
+class Operation:
+    """One operation kind."""
+
+    kind: str
+    """Its name in manifests."""
+    fields: tuple[Field, ...]
+    """What a family of it may say."""
+    problem_fields: tuple[Field, ...]
+    """What a problem of it consists of: the profiler's flags."""
+    configure: Callable[[Mapping[str, Value]], Config]
+    """One member of a family -> the kernel's values, defaults filled in."""
+    violations: Callable[[Config, Arch], Sequence[Violation]]
+    """Why the kernel cannot be built for this architecture, or could not run there; empty for a valid one."""
+    name: Callable[[Config], str]
+    """The kernel's name by CUTLASS's convention."""
+    templates: Callable[[Config], str]
+    """The folder under templates/ that holds this kernel's kernel.h, device.cu and host.cpp."""
+    template_values: Callable[[Config, Arch], Mapping[str, Any]]
+    """What those templates need."""
+    compile_memory_bytes: Callable[[Config], int]
+    """The peak memory of compiling one, measured with nvcc 13 and rounded up."""

@@ -1,0 +1,189 @@
+#include "arguments.h"
+
+#include <algorithm>
+#include <iterator>
+#include <limits>
+#include <optional>
+
+#include "error.h"
+#include "json.h"
+#include "parse.h"
+
+namespace cutlass_ninja {
+namespace {
+
+constexpr int kMaxInt = std::numeric_limits<int>::max();
+
+bool set_count(std::string const& text, int& member) {
+  std::optional<int64_t> const value = parse_integer(text, 0, kMaxInt);
+  if (value) member = static_cast<int>(*value);
+  return value.has_value();
+}
+
+/// One flag that is no problem field.
+struct Flag {
+  char const* name;
+  char const* default_text;
+  char const* help;
+  char const* expected;
+  bool (*set)(std::string const&, Settings&);  ///< false: the value is not as expected
+};
+
+constexpr char const* kExpectedCount = "an integer from 0 to 2147483647";
+
+constexpr Flag kFlags[] = {
+    {"warmup-iterations", "10", "untimed launches before the timed ones", kExpectedCount,
+     [](std::string const& text, Settings& s) { return set_count(text, s.warmup_iterations); }},
+    {"profiling-iterations", "100", "timed launches; 0 only verifies", kExpectedCount,
+     [](std::string const& text, Settings& s) { return set_count(text, s.profiling_iterations); }},
+    {"profiling-duration", "0", "if > 0, launches until this many ms of GPU time were spent",
+     "milliseconds, 0 or more",
+     [](std::string const& text, Settings& s) {
+       std::optional<double> const value = parse_number(text);
+       if (value) s.profiling_duration_ms = *value;
+       return value && *value >= 0;
+     }},
+    {"verification-enabled", "true", "compares every element of D with a reference",
+     "true, false, on, off, 1 or 0",
+     [](std::string const& text, Settings& s) {
+       std::optional<bool> const value = parse_bool(text);
+       if (value) s.verification_enabled = *value;
+       return value.has_value();
+     }},
+    {"seed", "2024", "seed of the operands' random values",
+     "an integer from 0 to 18446744073709551615",
+     [](std::string const& text, Settings& s) {
+       std::optional<uint64_t> const value = parse_unsigned(text);
+       if (value) s.seed = *value;
+       return value.has_value();
+     }},
+    {"device", "0", "ordinal of the CUDA device", kExpectedCount,
+     [](std::string const& text, Settings& s) { return set_count(text, s.device); }},
+};
+
+/// The flags without a value.
+struct Command {
+  char const* name;
+  Arguments::Action action;
+  char const* help;
+};
+
+constexpr Command kCommands[] = {
+    {"help", Arguments::Action::kHelp, "prints this text"},
+    {"describe", Arguments::Action::kDescribe, "prints what the kernel is, as a JSON object"},
+};
+
+/// A flag's name as it is compared: dashes and underscores are the same.
+std::string normalized(std::string name) {
+  std::replace(name.begin(), name.end(), '-', '_');
+  return name;
+}
+
+/// The entry of a table that a flag names, or null.
+template <typename Table>
+auto find(Table const& table, std::string const& name) -> decltype(&*std::begin(table)) {
+  for (auto const& entry : table) {
+    if (normalized(entry.name) == normalized(name)) return &entry;
+  }
+  return nullptr;
+}
+
+/// "did you mean --x?", where a flag is near enough to what was typed, else "see --help".
+std::string suggestion(std::vector<Field> const& fields, std::string const& typed) {
+  std::vector<std::string> known;
+  for (Field const& field : fields) known.emplace_back(field.name);
+  for (Flag const& flag : kFlags) known.emplace_back(flag.name);
+  for (Command const& command : kCommands) known.emplace_back(command.name);
+  std::string nearest;
+  size_t best = std::min<size_t>(typed.size(), 4);
+  for (std::string const& name : known) {
+    size_t const distance = edit_distance(normalized(typed), normalized(name));
+    if (distance < best) {
+      best = distance;
+      nearest = name;
+    }
+  }
+  return nearest.empty() ? "see --help" : "did you mean --" + nearest + "?";
+}
+
+std::string usage_line(std::string const& flag, std::string const& default_text,
+                       std::string const& help) {
+  std::string line = "  --" + flag;
+  line.append(std::max<size_t>(34, line.size() + 1) - line.size(), ' ');
+  line += help;
+  if (!default_text.empty()) line += " [" + default_text + "]";
+  return line + "\n";
+}
+
+}  // namespace
+
+Arguments parse_arguments(std::vector<Field> const& fields, int argc, char const* const* argv) {
+  Arguments arguments{Arguments::Action::kProfile, Settings(), ProblemSpace(fields)};
+  for (int i = 1; i < argc; ++i) {
+    std::string const argument = argv[i];
+    if (argument.compare(0, 2, "--") != 0) {
+      throw UsageError(argument + ": not a flag; flags begin with --, see --help");
+    }
+    size_t const equals = argument.find('=');
+    std::string const name = argument.substr(2, equals == std::string::npos ? equals : equals - 2);
+
+    Command const* const command = find(kCommands, name);
+    Field const* const field = find(fields, name);
+    Flag const* const flag = find(kFlags, name);
+    if (command) {
+      if (equals != std::string::npos) {
+        throw UsageError(argument + ": --" + command->name + " takes no value");
+      }
+      arguments.action = command->action;
+      if (command->action == Arguments::Action::kHelp) return arguments;
+      continue;
+    }
+    if (!field && !flag) {
+      throw UsageError("--" + name + ": unknown flag; " + suggestion(fields, name));
+    }
+
+    std::string value;
+    if (equals != std::string::npos) {
+      value = argument.substr(equals + 1);
+    } else if (i + 1 < argc && std::string(argv[i + 1]).compare(0, 2, "--") != 0) {
+      value = argv[++i];
+    } else {
+      throw UsageError(std::string("--") + (field ? field->name : flag->name) +
+                       ": missing value; expected " +
+                       (field ? expected_values(field->type) : flag->expected));
+    }
+    if (field) {
+      arguments.problems.set(static_cast<size_t>(field - fields.data()), value);
+    } else if (!flag->set(value, arguments.settings)) {
+      throw UsageError(std::string("--") + flag->name + "=" + value + ": expected " +
+                       flag->expected);
+    }
+  }
+  arguments.problems.size();
+  return arguments;
+}
+
+std::string usage(std::string const& program, std::string const& kernel,
+                  std::vector<Field> const& fields) {
+  std::string text = "usage: " + program + " [--flag=value]...\n\nProfiles " + kernel +
+                     ".\nPrints one JSON object a problem, one a line.\n\nproblem:\n";
+  for (Field const& field : fields) {
+    text += usage_line(std::string(field.name) + "=<" +
+                           (field.type == FieldType::kSize ? "sizes" : "numbers") + ">",
+                       json_number(field.default_value), field.help);
+  }
+  text +=
+      "  Sizes are one integer, a comma list or start:end:step (end included); numbers are one or\n"
+      "  a comma list. Several lists give their product.\n\nprofiling:\n";
+  for (Flag const& flag : kFlags) {
+    text += usage_line(std::string(flag.name) + "=<value>", flag.default_text, flag.help);
+  }
+  text += "\n";
+  for (Command const& command : kCommands) text += usage_line(command.name, "", command.help);
+  return text +
+         "\nexit codes: 0 fine; 1 a result was wrong or a launch failed; 2 the call is wrong or "
+         "the\n"
+         "kernel supports no problem of it; 3 the machine has no GPU that runs this binary\n";
+}
+
+}  // namespace cutlass_ninja

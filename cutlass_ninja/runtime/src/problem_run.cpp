@@ -1,0 +1,288 @@
+#include "problem_run.h"
+
+#include <cstdlib>
+#include <memory>
+#include <new>
+
+#include "buffer.h"
+#include "device.h"
+#include "error.h"
+#include "json.h"
+#include "timing.h"
+
+namespace cutlass_ninja {
+namespace {
+
+/// A parameter block as the kernel's interface wants it.
+class Params {
+ public:
+  explicit Params(size_t bytes)
+      : data_(std::aligned_alloc(kAlignment, (bytes / kAlignment + 1) * kAlignment), std::free) {
+    if (!data_) throw std::bad_alloc();
+  }
+  void* data() const { return data_.get(); }
+
+ private:
+  static constexpr size_t kAlignment = CUTLASS_NINJA_PARAMS_ALIGNMENT;
+  std::unique_ptr<void, void (*)(void*)> data_;
+};
+
+/// The device memory of one problem.
+struct Buffers {
+  Buffers(WorkloadShape const& shape, size_t workspace_bytes, size_t accumulators_bytes,
+          cudaStream_t stream)
+      : a(shape.a.bytes(), poison_byte(shape.a.element), stream),
+        b(shape.b.bytes(), poison_byte(shape.b.element), stream),
+        c(shape.c.bytes(), poison_byte(shape.c.element), stream),
+        d(shape.d.bytes(), poison_byte(shape.d.element), stream),
+        workspace(workspace_bytes, poison_byte(CUTLASS_NINJA_F32), stream),
+        accumulators(accumulators_bytes) {}
+
+  Operands operands() const { return {a.data(), b.data(), c.data(), d.data()}; }
+
+  GuardedBuffer a, b, c, d, workspace;
+  DeviceMemory accumulators;
+};
+
+/// The order of the operands' random streams.
+enum RandomStream : uint64_t { kStreamA, kStreamB, kStreamC };
+
+class ProblemRun {
+ public:
+  ProblemRun(Workload const& workload, Buffers& buffers, size_t params_bytes,
+             Settings const& settings, cudaStream_t stream)
+      : workload_(workload),
+        shape_(workload.shape()),
+        buffers_(buffers),
+        params_(params_bytes),
+        settings_(settings),
+        normal_(normal_data(shape_)),
+        stream_(stream) {}
+
+  /// Fills in the outcome as far as it gets.
+  void execute(Outcome& outcome) {
+    cutlass_ninja_status const status = workload_.initialize(
+        buffers_.operands(), buffers_.workspace.data(), params_.data(), stream_);
+    if (status != CUTLASS_NINJA_SUCCESS) return refuse(status, outcome);
+
+    bool const timed = settings_.profiling_iterations > 0 || settings_.profiling_duration_ms > 0;
+    if (settings_.verification_enabled && !verify_integer(outcome)) return;
+    fill_normal_operands();
+    if (settings_.verification_enabled && !verify_normal(outcome)) return;
+    if (!timed) return;
+    std::vector<float> const samples = time();
+    if (settings_.verification_enabled && !verify_after_timing(outcome)) return;
+    outcome.runtime_ms = summarize(samples);
+  }
+
+ private:
+  /// What `initialize` answered, as an outcome.
+  void refuse(cutlass_ninja_status status, Outcome& outcome) {
+    cudaError_t const error = cudaGetLastError();
+    check_kernel_image(error);
+    outcome.status =
+        status == CUTLASS_NINJA_NOT_SUPPORTED ? Status::kNotSupported : Status::kFailed;
+    outcome.reason = "the kernel's initialization was refused";
+    if (error != cudaSuccess) outcome.reason = CudaError(error, "initializing the kernel").what();
+  }
+
+  void launch() {
+    cudaError_t const error = workload_.run(params_.data(), stream_);
+    check_kernel_image(error);
+    check(error, "launching the kernel");
+    check(cudaGetLastError(), "launching the kernel");
+  }
+
+  /// Launches once, and waits for a D of which nothing is left from earlier launches.
+  void launch_alone() {
+    buffers_.d.poison(stream_);
+    launch();
+    check(cudaStreamSynchronize(stream_), "running the kernel");
+  }
+
+  std::vector<float> time() {
+    TimingPlan const plan{settings_.warmup_iterations, settings_.profiling_iterations,
+                          settings_.profiling_duration_ms};
+    return time_launches(plan, [this](int64_t) { launch(); }, stream_);
+  }
+
+  bool verify_integer(Outcome& outcome) {
+    IntegerData const integers = integer_data(shape_);
+    fill_integers(buffers_.a.data(), shape_.a, integers, {settings_.seed, kStreamA}, stream_);
+    fill_integers(buffers_.b.data(), shape_.b, integers, {settings_.seed, kStreamB}, stream_);
+    if (shape_.beta != 0) {
+      fill_integers(buffers_.c.data(), shape_.c, {2, 0.8}, {settings_.seed, kStreamC}, stream_);
+    }
+    refer();
+    launch_alone();
+    return conclude(check_integer(compare_d()), outcome);
+  }
+
+  void fill_normal_operands() {
+    fill_normal(buffers_.a.data(), shape_.a, normal_.a, {settings_.seed, kStreamA}, stream_);
+    fill_normal(buffers_.b.data(), shape_.b, normal_.b, {settings_.seed, kStreamB}, stream_);
+    if (shape_.beta != 0) {
+      fill_normal(buffers_.c.data(), shape_.c, normal_.c, {settings_.seed, kStreamC}, stream_);
+    }
+  }
+
+  bool verify_normal(Outcome& outcome) {
+    refer();
+    launch_alone();
+    return conclude(check_normal("normal", shape_, normal_, compare_d()), outcome);
+  }
+
+  /// Finds a race, and a workspace that is not left as it was found: the last timed launch must be
+  /// right, and so must one more whose D starts as poison.
+  bool verify_after_timing(Outcome& outcome) {
+    Check const timed = check_normal("after_timing", shape_, normal_, compare_d());
+    launch_alone();
+    Check const alone = check_normal("after_timing", shape_, normal_, compare_d());
+    return conclude(timed.passed() ? alone : timed, outcome);
+  }
+
+  void refer() {
+    workload_.reference(buffers_.operands(), buffers_.accumulators.data(), stream_);
+    check(cudaStreamSynchronize(stream_), "running the reference");
+  }
+
+  Comparison compare_d() {
+    NumberFormat const epilogue = number_format(shape_.epilogue);
+    Expectation expectation;
+    expectation.d = {buffers_.d.data(), shape_.d.element, shape_.d_strides};
+    expectation.accumulators = {buffers_.accumulators.data(), workload_.reference_accumulator(),
+                                shape_.d_strides};
+    expectation.c = {buffers_.c.data(), shape_.c.element, shape_.c_strides};
+    expectation.shape = shape_.output;
+    expectation.alpha = rounded_to(epilogue, shape_.alpha);
+    expectation.beta = rounded_to(epilogue, shape_.beta);
+    expectation.d_format = number_format(shape_.d.element);
+    expectation.epilogue_roundoff = epilogue_roundoff(shape_);
+    return compare(expectation, stream_);
+  }
+
+  /// Records a check; false, with the reason, if it or a guard shows that the kernel is wrong.
+  bool conclude(Check const& check, Outcome& outcome) {
+    outcome.checks.push_back(check);
+    outcome.reason = damage();
+    if (outcome.reason.empty() && !check.passed()) outcome.reason = fault(check);
+    if (outcome.reason.empty()) return true;
+    outcome.status = Status::kIncorrect;
+    return false;
+  }
+
+  /// Which buffer something was written beside, if any.
+  std::string damage() const {
+    struct Named {
+      char const* name;
+      GuardedBuffer const& buffer;
+    };
+    Named const buffers[] = {{"D", buffers_.d},
+                             {"A", buffers_.a},
+                             {"B", buffers_.b},
+                             {"C", buffers_.c},
+                             {"the workspace", buffers_.workspace}};
+    for (Named const& named : buffers) {
+      int64_t const bytes = named.buffer.damaged_bytes(stream_);
+      if (bytes > 0) {
+        return "out-of-bounds write: " + std::to_string(bytes) + " bytes beside " + named.name +
+               " were changed";
+      }
+    }
+    return "";
+  }
+
+  std::string fault(Check const& check) const {
+    Comparison const& comparison = check.comparison;
+    std::string const worst =
+        position_text(comparison.worst_index, shape_.output, shape_.d_strides) + " is " +
+        json_number(comparison.worst_actual) + " instead of " +
+        json_number(comparison.worst_expected);
+    std::string const data = std::string(check.data) + " check: ";
+    if (check.metric == Metric::kFrobenius) {
+      return data + "the relative Frobenius error " + json_number(check.error) + " exceeds " +
+             json_number(check.tolerance) + "; the worst element, " + worst;
+    }
+    return data + std::to_string(comparison.mismatches) + " of " + std::to_string(shape_.d.count) +
+           " elements of D are wrong; the worst, " + worst;
+  }
+
+  Workload const& workload_;
+  WorkloadShape const& shape_;
+  Buffers& buffers_;
+  Params params_;
+  Settings const& settings_;
+  NormalData normal_;
+  cudaStream_t stream_;
+};
+
+/// The reason for which tensors of so many bytes are not supported.
+std::string out_of_memory(size_t bytes) {
+  size_t free = 0, total = 0;
+  cudaGetLastError();
+  check(cudaMemGetInfo(&free, &total), "asking for the free memory");
+  return "out of device memory: the operands, the workspace and the reference need " +
+         std::to_string(bytes >> 20) + " MiB and " + std::to_string(free >> 20) + " MiB are free";
+}
+
+}  // namespace
+
+char const* status_name(Status status) {
+  switch (status) {
+    case Status::kSuccess:
+      return "success";
+    case Status::kIncorrect:
+      return "incorrect";
+    case Status::kNotSupported:
+      return "not_supported";
+    case Status::kFailed:
+      break;
+  }
+  return "failed";
+}
+
+Outcome Outcome::not_supported(std::string reason) {
+  Outcome outcome;
+  outcome.status = Status::kNotSupported;
+  outcome.reason = std::move(reason);
+  return outcome;
+}
+
+Outcome Outcome::failed(std::string reason) {
+  Outcome outcome;
+  outcome.status = Status::kFailed;
+  outcome.reason = std::move(reason);
+  return outcome;
+}
+
+Outcome run_problem(Workload const& workload, size_t params_bytes, Settings const& settings,
+                    cudaStream_t stream) {
+  WorkloadShape const& shape = workload.shape();
+  char const* reason = nullptr;
+  if (workload.can_implement(&reason) != CUTLASS_NINJA_SUCCESS) {
+    return Outcome::not_supported(reason ? reason : "the kernel cannot implement this problem");
+  }
+  size_t const workspace_bytes = workload.workspace_bytes();
+  size_t const accumulators_bytes =
+      settings.verification_enabled
+          ? Tensor{workload.reference_accumulator(), shape.d.count}.bytes()
+          : 0;
+
+  std::unique_ptr<Buffers> buffers;
+  Outcome outcome;
+  outcome.workspace_bytes = static_cast<int64_t>(workspace_bytes);
+  try {
+    buffers = std::make_unique<Buffers>(shape, workspace_bytes, accumulators_bytes, stream);
+    ProblemRun(workload, *buffers, params_bytes, settings, stream).execute(outcome);
+  } catch (CudaError const& error) {
+    bool const no_memory = !buffers && error.code == cudaErrorMemoryAllocation;
+    outcome.status = no_memory ? Status::kNotSupported : Status::kFailed;
+    outcome.reason = no_memory
+                         ? out_of_memory(shape.a.bytes() + shape.b.bytes() + shape.c.bytes() +
+                                         shape.d.bytes() + workspace_bytes + accumulators_bytes)
+                         : error.what();
+  }
+  return outcome;
+}
+
+}  // namespace cutlass_ninja

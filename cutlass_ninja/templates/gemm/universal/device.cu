@@ -1,0 +1,11 @@
+// The device half: the kernel's entry point, under a name that no other kernel has.
+#include "identity.h"
+#include "kernel.h"
+
+static_assert(sizeof(GemmKernel::SharedStorage) <= {{ shared_memory_bytes }},
+              "the kernel needs more shared memory than a thread block of {{ arch }} can have");
+
+extern "C" __global__ void CUTLASS_NINJA_ENTRY(GemmKernel::Params params) {
+  extern __shared__ char shared_storage[];
+  GemmKernel::invoke(params, *reinterpret_cast<GemmKernel::SharedStorage*>(shared_storage));
+}

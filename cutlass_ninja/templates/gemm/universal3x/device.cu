@@ -1,0 +1,14 @@
+// The device half: the kernel's entry point, under a name that no other kernel has.
+#include "identity.h"
+#include "kernel.h"
+
+static_assert(GemmKernel::SharedStorageSize <= {{ shared_memory_bytes }},
+              "the kernel needs more shared memory than a thread block of {{ arch }} can have");
+
+extern "C" __global__ void __launch_bounds__(GemmKernel::MaxThreadsPerBlock,
+                                             GemmKernel::MinBlocksPerMultiprocessor)
+    CUTLASS_NINJA_ENTRY(__grid_constant__ GemmKernel::Params const params) {
+  extern __shared__ char shared_storage[];
+  GemmKernel kernel;
+  kernel(params, shared_storage);
+}

@@ -1,0 +1,106 @@
+// The host half: the kernel behind the C interface of cutlass_ninja/gemm.h.
+#include <new>
+
+#include "cutlass_ninja/gemm_host.h"
+#include "identity.h"
+#include "kernel.h"
+
+namespace {
+
+{% if tile_scheduler == "StreamK" -%}
+/// A parameter block. The kernel leaves its barriers as they are in the end: each launch must begin with a workspace
+/// initialized anew.
+struct Block {
+  GemmKernel::Params params;
+  GemmKernel::Arguments arguments;
+  void* workspace;
+};
+{%- else -%}
+/// A parameter block.
+struct Block {
+  GemmKernel::Params params;
+};
+{%- endif %}
+
+/// A stride of rank 3 whose other mode is contiguous.
+template <class Stride, int Mode>
+Stride strided(int64_t leading_dimension, int64_t batch_stride) {
+  Stride stride;
+  cute::get<Mode>(stride) = leading_dimension;
+  cute::get<2>(stride) = batch_stride;
+  return stride;
+}
+
+/// `multiprocessors` is needed by kernels that are launched, not by those that are only checked.
+GemmKernel::Arguments lower(cutlass_ninja_gemm_arguments const& g, int multiprocessors = 1) {
+  using ElementA = GemmKernel::ElementA;
+  using ElementB = GemmKernel::ElementB;
+  using ElementD = GemmKernel::ElementD;
+  GemmKernel::Arguments arguments{};
+  arguments.mode = cutlass::gemm::GemmUniversalMode::kGemm;
+  arguments.problem_shape = {g.m, g.n, g.k, g.batch_count};
+  arguments.mainloop.ptr_A = static_cast<ElementA const*>(g.a);
+  arguments.mainloop.dA = strided<GemmKernel::StrideA, {{ 0 if layout_a == "t" else 1 }}>(g.lda, g.batch_stride_a);
+  arguments.mainloop.ptr_B = static_cast<ElementB const*>(g.b);
+  arguments.mainloop.dB = strided<GemmKernel::StrideB, {{ 0 if layout_b == "n" else 1 }}>(g.ldb, g.batch_stride_b);
+{%- if element_c != "void" %}
+  arguments.epilogue.ptr_C = static_cast<GemmKernel::ElementC const*>(g.c);
+  arguments.epilogue.dC = strided<GemmKernel::StrideC, {{ 0 if layout_c == "t" else 1 }}>(g.ldc, g.batch_stride_c);
+{%- endif %}
+  arguments.epilogue.ptr_D = static_cast<ElementD*>(g.d);
+  arguments.epilogue.dD = strided<GemmKernel::StrideD, {{ 0 if layout_c == "t" else 1 }}>(g.ldd, g.batch_stride_d);
+  arguments.epilogue.thread.alpha = static_cast<{{ type_epilogue }}>(g.alpha);
+  arguments.epilogue.thread.beta = static_cast<{{ type_epilogue }}>(g.beta);
+  arguments.hw_info.sm_count = multiprocessors;
+  return arguments;
+}
+
+cutlass_ninja_status can_implement(cutlass_ninja_gemm_arguments const* g, char const** reason) {
+  auto status = cutlass_ninja::check_operands(cutlass_ninja_kernel, *g, reason);
+  if (status != CUTLASS_NINJA_SUCCESS) return status;
+  if (GemmKernel::can_implement(lower(*g))) return status;
+  return cutlass_ninja::refuse("CUTLASS's can_implement refuses the problem", reason);
+}
+
+size_t workspace_bytes(cutlass_ninja_gemm_arguments const* g) {
+  return GemmKernel::get_workspace_size(lower(*g, cutlass_ninja::multiprocessors()));
+}
+
+cutlass_ninja_status initialize(cutlass_ninja_gemm_arguments const* g, void* workspace,
+                                void* params, cudaStream_t stream) {
+  void const* entry = reinterpret_cast<void const*>(&CUTLASS_NINJA_ENTRY);
+  if (cutlass_ninja::reserve_shared_memory(entry, GemmKernel::SharedStorageSize) != cudaSuccess)
+    return CUTLASS_NINJA_ERROR_INTERNAL;
+{%- if not portable_cluster %}
+  if (cutlass_ninja::allow_large_cluster(entry) != cudaSuccess) return CUTLASS_NINJA_ERROR_INTERNAL;
+{%- endif %}
+  auto arguments = lower(*g, cutlass_ninja::multiprocessors());
+  if (GemmKernel::initialize_workspace(arguments, workspace, stream) != cutlass::Status::kSuccess)
+    return CUTLASS_NINJA_ERROR_INTERNAL;
+{%- if tile_scheduler == "StreamK" %}
+  new (params) Block{GemmKernel::to_underlying_arguments(arguments, workspace), arguments, workspace};
+{%- else %}
+  new (params) Block{GemmKernel::to_underlying_arguments(arguments, workspace)};
+{%- endif %}
+  return CUTLASS_NINJA_SUCCESS;
+}
+
+cudaError_t run(void* params, cudaStream_t stream) {
+  void const* entry = reinterpret_cast<void const*>(&CUTLASS_NINJA_ENTRY);
+  auto* block = static_cast<Block*>(params);
+{%- if tile_scheduler == "StreamK" %}
+  if (GemmKernel::initialize_workspace(block->arguments, block->workspace, stream) != cutlass::Status::kSuccess)
+    return cudaErrorUnknown;
+{%- endif %}
+  dim3 const grid = GemmKernel::get_grid_shape(block->params);
+  return cutlass_ninja::launch(entry, grid, GemmKernel::get_block_shape(),
+                               dim3({{ cluster_shape | join(", ") }}),
+                               GemmKernel::SharedStorageSize, &block->params, stream);
+}
+
+}  // namespace
+
+{% set threads = "GemmKernel::MaxThreadsPerBlock" %}
+{% set block = "Block" %}
+{% set shared_storage = "GemmKernel::SharedStorageSize" %}
+{% include "gemm/kernel_table.cpp" %}

@@ -1,0 +1,7 @@
+// The whole kernel in one translation unit: its two halves and the profiler's main.
+#include "device.cu"
+#include "host.cpp"
+
+int main(int argc, char** argv) {
+  return cutlass_ninja_profile_{{ operation }}(&cutlass_ninja_kernel, argc, argv);
+}

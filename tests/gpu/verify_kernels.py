@@ -1,0 +1,172 @@
+"""Builds a sample of the shipped kernels and verifies each on this machine's GPU; prints a table.
+
+    python tests/gpu/verify_kernels.py --per-manifest 40 --json verified.json configs/*.yaml
+
+Every kernel is built for this GPU, whatever its manifest's architecture, so that Turing's and Ampere's kernels run on
+Hopper too. The sample of a manifest holds each value of each of its fields, and as many pairs of values as fit. Each
+profiler runs square, tall, ragged, batched, beta != 0 and single-row problems, and 4096^3 for its speed, beside
+torch.matmul where PyTorch is installed. Exits with 1 if any result is wrong.
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import json
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from cutlass_ninja import arch, generate
+from cutlass_ninja.generate import Request
+from cutlass_ninja.kernel import Kernel
+
+PEAK_PROBLEM = {"m": 4096, "n": 4096, "k": 4096}
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("manifests", nargs="+")
+    parser.add_argument("--per-manifest", type=int, default=20, help="kernels of each manifest (default: 20)")
+    parser.add_argument("--json", metavar="FILE", help="also write every result there")
+    parser.add_argument("-C", dest="folder", help="build here instead of in a temporary folder")
+    options = parser.parse_args()
+    names = [name for path in options.manifests for name in sample(path, options.per_manifest)]
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = options.folder or temporary
+        started = time.monotonic()
+        build(options.manifests, names, folder)
+        print(f"{len(set(names))} kernels built in {time.monotonic() - started:.0f} s", flush=True)
+        results = [result for label in listed(options.manifests, names, folder) for result in run(label, folder)]
+    if options.json:
+        Path(options.json).write_text(json.dumps(results, indent=1))
+    return report(results)
+
+
+def sample(path: str, count: int) -> list[str]:
+    """The names of the kernels that together show the most pairs of values, each value at least once."""
+    kernels = dict(generate.select(native_request([path])).kernels)
+    pairs = {name: frozenset(itertools.combinations(facets(kernel), 2)) for name, kernel in kernels.items()}
+    chosen: list[str] = []
+    seen: set[Any] = set()
+    while pairs and len(chosen) < count:
+        best = max(sorted(pairs), key=lambda name: len(pairs[name] - seen))
+        if not pairs[best] - seen:
+            break
+        chosen.append(best)
+        seen |= pairs.pop(best)
+    missing = {facet for kernel in kernels.values() for facet in facets(kernel)} - {
+        facet for name in chosen for facet in facets(kernels[name])
+    }
+    if missing:
+        print(f"{path}: --per-manifest {count} leaves out {sorted(map(str, missing))}", file=sys.stderr)
+    return chosen
+
+
+def facets(kernel: Kernel) -> list[tuple[str, str]]:
+    return [(field, str(value)) for field, value in kernel.config.items()]
+
+
+def native_request(manifests: Sequence[str], names: Sequence[str] = ()) -> Request:
+    return Request(manifests, archs=[one.name for one in arch.native()], only=names)
+
+
+def arguments(manifests: Sequence[str], names: Sequence[str]) -> list[str]:
+    return [*manifests, "--arch", "native", *itertools.chain.from_iterable(("--only", name) for name in names)]
+
+
+def build(manifests: Sequence[str], names: Sequence[str], folder: str) -> None:
+    command = [sys.executable, "-m", "cutlass_ninja", "-C", folder, *arguments(manifests, names)]
+    subprocess.run(command, check=True)
+    done = subprocess.run(["ninja", "-C", folder, "-k", "0", "--quiet"])
+    if done.returncode:
+        sys.exit("a kernel did not compile")
+
+
+def listed(manifests: Sequence[str], names: Sequence[str], folder: str) -> list[str]:
+    command = [sys.executable, "-m", "cutlass_ninja", "list", "--json", "-C", folder, *arguments(manifests, names)]
+    rows = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+    return [row["label"] for row in rows]
+
+
+def run(label: str, folder: str) -> list[dict[str, Any]]:
+    """The profiler's results for every problem."""
+    profiler = f"{folder}/cache/bin/{label}"
+    about = json.loads(subprocess.run([profiler, "--describe"], check=True, capture_output=True, text=True).stdout)
+    results = []
+    for problem, values in problems(about).items():
+        flags = [f"--{name}={value}" for name, value in values.items()]
+        iterations = 50 if problem == "4096^3" else 3
+        command = [profiler, *flags, f"--profiling-iterations={iterations}", "--warmup-iterations=3"]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=300)
+        lines = done.stdout.splitlines()
+        result = json.loads(lines[-1]) if lines else {"status": "crashed", "reason": done.stderr.strip()[-300:]}
+        results.append({**result, "label": label, "about": about, "problem": problem, "exit_code": done.returncode})
+    return results
+
+
+def problems(about: Mapping[str, Any]) -> dict[str, dict[str, float]]:
+    """Problems that the kernel's alignments allow and whose sizes are no multiples of its tile."""
+    unit = max(about[f"alignment_{operand}"] for operand in "abc")
+    ragged = {"m": 123 * unit, "n": 67 * unit, "k": 41 * unit}
+    beta = 0 if about["element_c"] == "void" else -0.5
+    return {
+        "square": {"m": 1024, "n": 1024, "k": 1024},
+        "tall": {"m": 8192, "n": 64, "k": 512},
+        "ragged": ragged,
+        "beta": {**ragged, "alpha": 1.5, "beta": beta},
+        "batched": {**ragged, "batch_count": 3, "alpha": -1, "beta": beta},
+        "small k": {"m": 256, "n": 256, "k": unit},
+        "single row": {"m": unit if "n" in about["layout_a"] + about["layout_c"] else 1, "n": 512, "k": 512},
+        "4096^3": PEAK_PROBLEM,
+    }
+
+
+def report(results: Sequence[Mapping[str, Any]]) -> int:
+    wrong = [result for result in results if result["status"] != "success"]
+    print(f"{'kernel':<112} {'verified':>8} {'4096^3':>12} {'worst error / tolerance':>24}")
+    for label, group in itertools.groupby(results, key=lambda result: result["label"]):
+        rows = list(group)
+        good = sum(row["status"] == "success" for row in rows)
+        speed = next((row.get("tflop_per_s") for row in rows if row["problem"] == "4096^3"), None)
+        ratios = [
+            check["error"] / check["tolerance"]
+            for row in rows
+            for check in row.get("verification_checks", [])
+            if check["error"] is not None and check["tolerance"]
+        ]
+        print(f"{label:<112} {good:>4}/{len(rows):<3} {speed or 0:>7.1f} TF/s {max(ratios, default=0):>24.3f}")
+    for result in wrong:
+        print(f"WRONG {result['label']} {result['problem']}: {result['status']}: {result.get('reason')}")
+    for name, speed in torch_speeds().items():
+        print(f"torch.matmul {name} 4096^3: {speed:.1f} TFLOP/s")
+    print(f"{len(results) - len(wrong)} of {len(results)} results verified")
+    return 1 if wrong else 0
+
+
+def torch_speeds() -> dict[str, float]:
+    try:
+        import torch
+    except ImportError:
+        return {}
+    speeds = {}
+    for name, dtype in (("f16", torch.float16), ("bf16", torch.bfloat16), ("f32", torch.float32)):
+        a, b = (torch.randn(4096, 4096, device="cuda", dtype=dtype) for _ in range(2))
+        times = []
+        for _ in range(60):
+            start, stop = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+            start.record()
+            torch.matmul(a, b)
+            stop.record()
+            torch.cuda.synchronize()
+            times.append(start.elapsed_time(stop))
+        speeds[name] = 2 * 4096**3 / sorted(times[10:])[25] / 1e9
+    return speeds
+
+
+if __name__ == "__main__":
+    sys.exit(main())
