@@ -31,8 +31,9 @@ class _Parser(argparse.ArgumentParser):
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """The command `cutlass-ninja`. Returns its exit code: 0 fine, 1 the work failed, 2 wrong input or call, 3 the machine
-    lacks something.
+    """The command `cutlass-ninja`.
+
+    Returns its exit code: 0 fine, 1 the work failed, 2 wrong input or call, 3 the machine lacks something.
     """
     arguments = list(sys.argv[1:] if arguments is None else arguments)
     try:

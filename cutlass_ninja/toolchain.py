@@ -204,7 +204,7 @@ def _find_cutlass(named: str | None, in_manifest: str | None, environ: Mapping[s
     if installed:
         return (_cutlass_include("nvidia-cutlass", installed),)
     raise MachineError(
-        "error: CUTLASS's headers were not found (--cutlass, CUTLASS_PATH, the manifest, the installed nvidia-cutlass); "
+        "error: CUTLASS was not found (--cutlass, CUTLASS_PATH, the manifest, the installed nvidia-cutlass); "
         f"get them: {_GET_CUDA}, or git clone https://github.com/NVIDIA/cutlass and set CUTLASS_PATH"
     )
 

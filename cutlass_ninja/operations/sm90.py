@@ -214,14 +214,14 @@ def _shared_memory_violations(config: Config, arch: Arch) -> Iterator[Violation]
     if stages == 0 and possible < 2:
         yield Violation(
             field,
-            f"a {tile} tile leaves room for {max(possible, 0)} automatic stages in {arch.name}'s {capacity // 1024} KB of "
-            "shared memory; at least 2 are needed: use a smaller tile",
+            f"a {tile} tile leaves room for {max(possible, 0)} automatic stages in {arch.name}'s "
+            f"{capacity // 1024} KB of shared memory; at least 2 are needed: use a smaller tile",
         )
     elif stages > possible:
         yield Violation(
             field,
-            f"{stages} stages of a {tile} tile and {epilogue_bytes(config) / 1024:g} KB of epilogue exceed {arch.name}'s "
-            f"{capacity // 1024} KB of shared memory; at most {max(possible, 0)} fit",
+            f"{stages} stages of a {tile} tile and {epilogue_bytes(config) / 1024:g} KB of epilogue exceed "
+            f"{arch.name}'s {capacity // 1024} KB of shared memory; at most {max(possible, 0)} fit",
         )
 
 

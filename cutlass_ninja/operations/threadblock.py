@@ -169,15 +169,15 @@ def _thread_map_violations(config: Config, threads: int) -> Iterator[Violation]:
         if accesses < threads or accesses % threads:
             yield Violation(
                 "tile_description.warp_count",
-                f"the {threads} threads of warp_count {config['warp_count']} cannot share the loads of "
-                f"{operand.upper()}'s {extent}x{tile[2]} tile evenly ({accesses} accesses of {width * bits // 8} bytes)",
+                f"the {threads} threads of warp_count {config['warp_count']} cannot share evenly the "
+                f"{accesses} loads of {width * bits // 8} bytes of {operand.upper()}'s {extent}x{tile[2]} tile",
             )
 
 
 def _alignment_violations(config: Config) -> Iterator[Violation]:
     for operand in "ab":
         element = ELEMENTS[config[f"element_{operand}"]]
-        alignment = config[f"alignment_{operand}"]
+        alignment, widest = config[f"alignment_{operand}"], _MAX_ACCESS_BITS // element.bits
         bits = alignment * element.bits
         field = f"alignment_{operand}"
         if config["opcode_class"] == "simt":
@@ -186,13 +186,13 @@ def _alignment_violations(config: Config) -> Iterator[Violation]:
         elif alignment & (alignment - 1) or bits > _MAX_ACCESS_BITS:
             yield Violation(
                 field,
-                f"{field} is {alignment}; of {element.name} a power of two up to {_MAX_ACCESS_BITS // element.bits} is legal",
+                f"{field} is {alignment}; of {element.name} a power of two up to {widest} is legal",
             )
         elif config["stages"] > 2 and bits < 32:
             yield Violation(
                 field,
-                f"{field} {alignment} of {element.name} is {bits // 8} bytes, but a multistage kernel loads by cp.async, "
-                "which moves 4, 8 or 16: use stages: 2",
+                f"{field} {alignment} of {element.name} is {bits // 8} bytes, but a multistage kernel loads by "
+                "cp.async, which moves 4, 8 or 16: use stages: 2",
             )
 
 
