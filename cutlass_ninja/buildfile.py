@@ -22,8 +22,8 @@ from .plan import KernelTarget, Plan
 
 __all__ = ["compile_commands", "escape_path", "escape_value", "render", "settle", "write_if_changed"]
 
-_ODD = re.compile(r"[$ :|\x00-\x1f]")
-_UNWRITABLE = re.compile(r"[|\x00-\x1f]")
+_ODD = re.compile(r"[$ :|\x00-\x1f\ud800-\udfff]")
+_UNWRITABLE = re.compile(r"[|\x00-\x1f\ud800-\udfff]")  # The last are what Python reads bytes as that are no UTF-8.
 _SPECIAL = re.compile(r"[$ :]")
 
 
@@ -60,9 +60,11 @@ def escape_path(path: str) -> str:
 
 
 def escape_value(text: str) -> str:
-    """A variable's value as ninja reads it. Raises InputError for one of more than one line."""
+    """A variable's value as ninja reads it. Raises InputError for one of more than one line, or that is no UTF-8."""
     if "\n" in text:
         raise InputError(f"error: {text!r} contains a newline, which ninja cannot express")
+    if re.search("[\ud800-\udfff]", text):
+        raise InputError(f"error: {text!r} is not UTF-8; rename it")
     return text.replace("$", "$$")
 
 
@@ -70,19 +72,23 @@ def render(
     template: str,
     plan: Plan,
     *,
+    name: str = "build.ninja.in",
     batches: Sequence[Sequence[KernelTarget]] | None = None,
     python: str = sys.executable,
     keep_scratch: bool = False,
     memory_bytes: int | None = None,
     cores: int | None = None,
 ) -> str:
-    """The text of build.ninja by `template`, which is that of build.ninja.in.
+    """The text of build.ninja by `template`, which is that of build.ninja.in; errors call it `name`.
 
     Each batch of kernels is compiled by one edge; without `batches`, each kernel by one of its own. The memory and the
     cores are those of this machine unless they are given. Raises InputError for a wrong template or path.
     """
     if batches is None:
-        batches = [[target] for target in plan.kernels]
+        by_key: dict[str, KernelTarget] = {}
+        for target in plan.kernels:
+            by_key.setdefault(target.key, target)
+        batches = [[target] for target in by_key.values()]
     total = memory.memory_bytes() if memory_bytes is None else memory_bytes
     needs = [max(target.memory_bytes for target in batch) for batch in batches]
     sizes = memory.pools(needs, total, memory.cores() if cores is None else cores)
@@ -102,17 +108,20 @@ def render(
             runtimes=[_Runtime(_output(target), target.key, escape_value(target.arch)) for target in plan.runtimes],
             batches=[_batch(batch, need) for batch, need in zip(batches, needs)],
             names=_names(plan.kernels),
-            outputs=" ".join(map(_output, plan.kernels)),
+            outputs=" ".join(dict.fromkeys(map(_output, plan.kernels))),
             inputs=[escape_path(path) for path in plan.inputs],
         )
     except jinja2.TemplateSyntaxError as error:
-        raise InputError(f"build.ninja.in:{error.lineno}: error: {error.message}") from error
+        raise InputError(f"{name}:{error.lineno}: error: {error.message}") from error
     except jinja2.TemplateError as error:
-        raise InputError(f"build.ninja.in: error: {error.message}") from error
+        raise InputError(f"{name}: error: {error.message}") from error
 
 
-def settle(path: Path, inputs: Iterable[str]) -> None:
-    """Make a build.ninja that is up to date at least as new as its inputs, after it was written or found unchanged.
+def settle(path: Path, inputs: Iterable[str], started: int) -> None:
+    """Make a build.ninja that is up to date as new as its inputs, after it was written or found unchanged.
+
+    What has changed since `started`, when reading the inputs began (in ns since 1970), may have been read before or
+    after the change: it stays newer than build.ninja.
 
     Ninja's log remembers that the generator ran, but only if ninja ran it, only as long as the log is there, and (since
     1.12) only for inputs that are not from the future: in each other case ninja would run the generator once more, or
@@ -121,10 +130,14 @@ def settle(path: Path, inputs: Iterable[str]) -> None:
     newest = 0
     for name in inputs:
         with suppress(OSError):
-            newest = max(newest, os.stat(name).st_mtime_ns)
+            found = os.stat(name)
+            if found.st_ctime_ns < started:
+                newest = max(newest, found.st_mtime_ns)
     with suppress(OSError):  # A folder that is not ours to write to: then the generator runs more often than it must.
-        if path.stat().st_mtime_ns < newest:
-            os.utime(path, ns=(newest, newest))
+        current = path.stat().st_mtime_ns
+        wanted = max(newest, min(current, started))
+        if current != wanted:
+            os.utime(path, ns=(wanted, wanted))
 
 
 def compile_commands(plan: Plan) -> str:
@@ -159,7 +172,7 @@ def _names(targets: Iterable[KernelTarget]) -> list[tuple[str, str]]:
     outputs = {target.label: _output(target) for target in targets}
     by_name = sorted(targets, key=_name)
     for name, group in groupby(by_name, key=_name):
-        outputs.setdefault(name, " ".join(map(_output, group)))
+        outputs.setdefault(name, " ".join(dict.fromkeys(map(_output, group))))
     return [(escape_path(name), output) for name, output in outputs.items()]
 
 

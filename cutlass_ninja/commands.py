@@ -31,6 +31,7 @@ KEYED_VARIABLES = (
 _COMMON_FLAGS = ("-std=c++17", "-O3", "-DNDEBUG", "--expt-relaxed-constexpr", "-Xptxas=-v", "-objtemp")
 _LINK_FLAGS = ("-s", "-static-libstdc++", "-static-libgcc", "-Wl,--gc-sections")
 _LINK_LIBRARIES = ("-ldl", "-lrt", "-lpthread")
+_CLANGD_HEADER = os.path.join(os.path.dirname(__file__), "clangd.h")
 
 
 def include_folders(toolchain: Toolchain, settings: Settings) -> tuple[str, ...]:
@@ -65,7 +66,7 @@ def kernel_commands(toolchain: Toolchain, kernel: Kernel, runtime_library: str) 
     compiled = "profiler.o"
     cudart = f"cudart/{os.path.basename(toolchain.cudart)}"
     return [
-        [*_nvcc(toolchain), *kernel_flags(toolchain, kernel), *includes, "-c", ENTRY_POINT, "-o", compiled],
+        [*_nvcc(toolchain), *kernel_flags(toolchain, kernel), *includes, *_unit(ENTRY_POINT), "-o", compiled],
         [toolchain.host_compiler, *_LINK_FLAGS, compiled, runtime_library, cudart, *_LINK_LIBRARIES, "-o", "profiler"],
     ]
 
@@ -75,7 +76,7 @@ def runtime_commands(toolchain: Toolchain, arch: str) -> list[list[str]]:
     units = [name for name in runtime_sources() if name.endswith((".cu", ".cpp"))]
     objects = [unit.replace("/", "_") + ".o" for unit in units]
     flags = [*runtime_flags(arch), "-Iinclude"]
-    compiles = [[*_nvcc(toolchain), *flags, "-c", unit, "-o", out] for unit, out in zip(units, objects)]
+    compiles = [[*_nvcc(toolchain), *flags, *_unit(unit), "-o", out] for unit, out in zip(units, objects)]
     return [*compiles, ["ar", "rcsD", RUNTIME_LIBRARY, *objects]]
 
 
@@ -100,20 +101,32 @@ def _nvcc(toolchain: Toolchain) -> list[str]:
     return [toolchain.nvcc, "-ccbin", toolchain.host_compiler]
 
 
+def _unit(name: str) -> list[str]:
+    """A source to compile. Nvcc would digest its absolute path into the names of what is local to the source."""
+    return [f"-Xcudafe=--orig_src_path_name={name}", "-c", name]
+
+
 def _include_names(settings: Settings) -> list[str]:
     return [*(f"include{index}" for index in range(len(settings.include_dirs))), "cutlass", "runtime"]
 
 
 def clangd_arguments(toolchain: Toolchain, kernel: Kernel, folder: str) -> list[str]:
-    """How clangd is to read a kernel's published source in `folder`: clang's flags, absolute paths."""
-    arch = ARCHS[kernel.arch]
+    """How clangd is to read a kernel's published source in `folder`: clang's flags, absolute paths.
+
+    As plain C++ with the help of clangd.h: clang's CUDA mode knows no toolkit newer than itself.
+    """
+    major, minor = toolchain.identity.get("nvcc", "0.0").split(".")[:2]
     return [
         "clang++",
         "-x",
-        "cuda",
-        f"--cuda-gpu-arch={arch.name}",
+        "c++",
         "-std=c++17",
         "-DNDEBUG",
+        f"-DCUTLASS_NINJA_NVCC_MAJOR={major}",
+        f"-DCUTLASS_NINJA_NVCC_MINOR={minor}",
         *(f"-I{path}" for path in include_folders(toolchain, kernel.settings)),
+        *(f"-isystem{path}" for path in toolchain.cuda_include),
+        "-include",
+        _CLANGD_HEADER,
         f"{folder}/{ENTRY_POINT}",
     ]

@@ -20,7 +20,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from . import commands, diagnostics, links, scratch, store
+from . import clock, commands, diagnostics, links, scratch, store
 from .errors import BuildError, CutlassNinjaError
 from .files import writing
 from .jobs import Job, job_of, label
@@ -108,7 +108,10 @@ def _build_claimed(job: Job, runner: Commands, keep: bool) -> None:
     """
     identity = job.identify()
     if identity.key != job.target.key:
-        raise BuildError("error: changed since build.ninja was written; run ninja again")
+        raise BuildError(
+            "error: headers, tools or environment have changed since build.ninja was written: "
+            f"run {job.generate}, then ninja"
+        )
     for _ in range(ATTEMPTS):
         before = _stats(identity.files)
         with scratch.hold(label(job.target), keep=keep) as held:
@@ -187,6 +190,7 @@ def _publish(job: Job, outcome: Outcome, identity: Identity, folder: str, keep: 
         "status": "failed" if outcome.reason else "built",
         **({"reason": outcome.reason} if outcome.reason else {}),
         "key": job.target.key,
+        "built_at": clock.text(clock.now()),
         **job.description,
         "inputs": dict(identity.ingredients),
         "commands": [list(command) for command in job.commands],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import sys
 from dataclasses import dataclass
@@ -38,6 +39,9 @@ def _ninja() -> Finding:
     found = shutil.which("ninja")
     if found:
         return Finding("ninja", found)
+    beside = os.path.join(os.path.dirname(sys.executable), "ninja")
+    if os.path.isfile(beside):
+        return Finding("ninja", f"not on PATH, but {beside} is there: activate its virtual environment", blocks=True)
     return Finding("ninja", "missing; get it: pip install ninja", blocks=True)
 
 
@@ -58,4 +62,4 @@ def _gpu() -> Finding:
     try:
         return Finding("GPU", ", ".join(one.name for one in arch.native()))
     except MachineError:
-        return Finding("GPU", "none: kernels can be built here, and profiled where there is one")
+        return Finding("GPU", "none that is known: kernels can be built here, and profiled where there is one")

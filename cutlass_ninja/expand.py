@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fnmatch
+import hashlib
 import itertools
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -127,9 +128,15 @@ def _label(kernels: Iterable[Kernel]) -> dict[str, Kernel]:
         else:
             traits = [_traits(kernel) for kernel in namesakes]
             differing = [trait for trait in traits[0] if len({one.get(trait) for one in traits}) > 1]
-            for kernel, own in zip(namesakes, traits):
-                labelled["-".join([name, *(own[trait] for trait in differing)])] = kernel
+            labels = ["-".join([name, *(own[trait] for trait in differing if own[trait])]) for own in traits]
+            if len(set(labels)) < len(labels):  # They differ in what a label does not show.
+                labels = [f"{label}-{_digest(kernel)}" for label, kernel in zip(labels, namesakes)]
+            labelled.update(zip(labels, namesakes))
     return dict(sorted(labelled.items()))
+
+
+def _digest(kernel: Kernel) -> str:
+    return hashlib.sha256(repr(_identity(kernel)).encode()).hexdigest()[:8]
 
 
 def _traits(kernel: Kernel) -> dict[str, str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import fcntl
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -41,16 +42,33 @@ def make_folders(path: str) -> None:
 
 
 def write_atomically(path: Path, text: str) -> None:
-    """Replace the content of `path` in one step. Raises OSError, and then leaves what was there."""
-    temporary = f"{path}.{os.getpid()}.tmp"
+    """Replace the content of `path` in one step, one writer at a time. Raises OSError, and then leaves what was there.
+
+    What a kill leaves beside it, the next writer takes over.
+    """
+    temporary = f"{path}.tmp"
+    while True:
+        with open(temporary, "a", encoding="utf-8", newline="\n") as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            if not is_at(file.fileno(), temporary):
+                continue  # Another writer has just moved it to its place.
+            try:
+                file.truncate(0)
+                file.write(text)
+                file.flush()
+                os.replace(temporary, path)
+            except BaseException:
+                os.unlink(temporary)
+                raise
+            return
+
+
+def is_at(descriptor: int, path: str) -> bool:
+    """Whether the open file or folder is still the one at `path`: others may have moved or removed it."""
     try:
-        with open(temporary, "x", encoding="utf-8", newline="\n") as file:
-            file.write(text)
-        os.replace(temporary, path)
-    except BaseException:
-        if os.path.lexists(temporary):
-            os.unlink(temporary)
-        raise
+        return os.path.samestat(os.fstat(descriptor), os.stat(path))
+    except FileNotFoundError:
+        return False
 
 
 def write_if_changed(path: Path, text: str) -> bool:

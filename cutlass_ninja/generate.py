@@ -3,24 +3,28 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from . import arch, buildfile, expand, links, manifest, scratch, store, toolchain
-from .arch import ARCHS
-from .errors import InputError
-from .files import write_if_changed
-from .kernel import Kernel, Settings
-from .keys import Identity, Keyer
+from . import arch, buildfile, clock, expand, links, manifest, scratch, store, toolchain, unchanged, used
+from .arch import ARCHS, NATIVE
+from .errors import BuildError, InputError
+from .files import write_if_changed, writing
+from .kernel import Kernel
+from .keys import Keyer
 from .operations import OPERATIONS
 from .plan import KernelTarget, Plan, RuntimeTarget
-from .store import State
+from .store import State, Status
 from .toolchain import Toolchain
+from .unchanged import Previous
 
 _PACKAGE = Path(__file__).parent
 BUILD_FILE = Path("build.ninja")
 COMPILE_COMMANDS = Path("compile_commands.json")
+_OUTPUTS = (str(BUILD_FILE), str(COMPILE_COMMANDS), str(store.PLAN))
 
 
 @dataclass(frozen=True)
@@ -45,6 +49,8 @@ class Selection:
     skipped: Sequence[str]
     cutlass: str | None
     problems: int
+    native: bool
+    """Whether the architectures are this machine's, whatever they are at the time."""
 
 
 @dataclass(frozen=True)
@@ -70,7 +76,10 @@ def select(request: Request) -> Selection:
             "one build has one CUTLASS: name it with --cutlass"
         )
     problems = sum(len(one.problems) for one in manifests)
-    return Selection(expansion.kernels, expansion.skipped, next(iter(named), None), problems)
+    native = NATIVE in request.archs or any(
+        arch.data == NATIVE for one in manifests for family in one.families for arch in family.arch
+    )
+    return Selection(expansion.kernels, expansion.skipped, next(iter(named), None), problems, native)
 
 
 def find_toolchain(request: Request, selection: Selection) -> Toolchain:
@@ -83,19 +92,19 @@ def find_toolchain(request: Request, selection: Selection) -> Toolchain:
 def plan(request: Request, selection: Selection, tools: Toolchain, build_folder: str) -> Plan:
     """Kernels -> keys -> the plan of a build in `build_folder`."""
     keyer = Keyer(tools)
-    identities = {label: keyer.kernel(kernel) for label, kernel in selection.kernels.items()}
+    keys = {label: keyer.kernel(kernel).key for label, kernel in selection.kernels.items()}
     runtimes = {name: keyer.runtime(name).key for name in sorted({one.arch for one in selection.kernels.values()})}
     targets = tuple(
         KernelTarget(
             label,
-            identities[label].key,
+            keys[label],
             runtimes[kernel.arch],
             OPERATIONS[kernel.operation].compile_memory_bytes(kernel.config),
             kernel,
         )
         for label, kernel in selection.kernels.items()
     )
-    inputs = _inputs(request, tools, identities.values(), {kernel.settings for kernel in selection.kernels.values()})
+    inputs = _inputs(request, tools, keyer)
     return Plan(
         tools,
         tuple(RuntimeTarget(key, name) for name, key in runtimes.items()),
@@ -105,25 +114,70 @@ def plan(request: Request, selection: Selection, tools: Toolchain, build_folder:
     )
 
 
-def write(request: Request, plan: Plan, template: str) -> Generated:
+def previous(request: Request, build_folder: str) -> Previous | None:
+    """What the same request came to before in this build folder, if nothing at all has changed since."""
+    command = _command(request, build_folder)
+    return unchanged.find(command, request.nvcc, request.cutlass, build_folder, _OUTPUTS)
+
+
+def write(request: Request, selection: Selection, plan: Plan, template: str, started: int) -> None:
     """Writes what the plan says into the current folder, which is the build folder; files only if they change.
 
-    Removes damaged profilers from the cache and brings cache/bin up to date. Raises BuildError, InputError.
+    `started` is when the first input was read, as clock.precisely() gave it. Raises BuildError, InputError.
+    """
+    _check_folder(os.getcwd())
+    text = buildfile.render(template, plan, name=template_path(request), keep_scratch=request.keep_scratch)
+    commands = buildfile.compile_commands(plan)
+    with writing(store.CACHE):
+        Path(store.CACHE).mkdir(exist_ok=True)
+    _unless_complete(plan, lambda: plan.write(store.PLAN))
+    write_if_changed(COMPILE_COMMANDS, commands)
+    write_if_changed(BUILD_FILE, text)
+    if selection.native or _has_changed(plan.inputs, started):
+        unchanged.forget()
+    else:
+        unchanged.remember(plan, selection.cutlass, selection.skipped, _OUTPUTS)
+
+
+def settle(request: Request, plan: Plan, started: int) -> Generated:
+    """Brings the current folder's cache in line with the plan: damaged profilers are removed, cache/bin is renewed.
+
+    Raises BuildError.
     """
     if not request.keep_scratch:
         scratch.sweep()
     targets: list[store.Target] = [*plan.kernels, *plan.runtimes]
     states = store.survey(targets)
     repaired = store.repair(targets, states)
-    text = buildfile.render(template, plan, keep_scratch=request.keep_scratch)
-    commands = buildfile.compile_commands(plan)
-    BUILD_FILE.parent.joinpath(store.CACHE).mkdir(exist_ok=True)
-    plan.write(store.PLAN)
-    links.link_current(plan.kernels, states)
-    write_if_changed(COMPILE_COMMANDS, commands)
-    write_if_changed(BUILD_FILE, text)
-    buildfile.settle(BUILD_FILE, plan.inputs)
+    used.note([target.key for target in targets], clock.now())
+    _unless_complete(plan, lambda: links.link_current(plan.kernels, states))
+    buildfile.settle(BUILD_FILE, plan.inputs, started)
     return Generated(plan, states, repaired)
+
+
+def _unless_complete(plan: Plan, action: Callable[[], object]) -> None:
+    """Do what a cache that holds everything, and that may be read-only, can do without. Raises BuildError."""
+    try:
+        action()
+    except BuildError:
+        states = store.survey([*plan.kernels, *plan.runtimes])
+        if any(state.status is not Status.CACHED for state in states.values()):
+            raise
+
+
+def _has_changed(paths: Iterable[str], since: int) -> bool:
+    """Whether any of these files and folders was written to."""
+    for path in paths:
+        with suppress(OSError):
+            if os.stat(path).st_ctime_ns >= since:
+                return True
+    return False
+
+
+def _check_folder(path: str) -> None:
+    """Refuse a build folder whose path nvcc, which hands it to a shell in double quotes, cannot work in."""
+    if found := re.search(r"`|\$[({]", path):
+        raise InputError(f"error: the build folder {path!r} has {found[0]!r} in its path, which nvcc cannot work in")
 
 
 def template_path(request: Request) -> str:
@@ -144,26 +198,16 @@ def read_template(request: Request) -> str:
         raise InputError(f"{path}: error: {reason}; --template names a build.ninja.in") from error
 
 
-def _inputs(
-    request: Request, tools: Toolchain, identities: Iterable[Identity], settings: Iterable[Settings]
-) -> list[str]:
-    """What wakes the generator: everything that it read, and the folders in which a new header could shadow one."""
-    headers = {path for identity in identities for path in identity.files}
-    package = [path for path in _PACKAGE.rglob("*") if path.is_file() and path.parent.name != "__pycache__"]
-    folders = {os.path.dirname(path) for path in headers}
-    for top in {top for one in settings for top in one.include_dirs}:
-        for path, below, _ in os.walk(top):
-            folders.add(path)
-            below[:] = [
-                name for name in below if not name.startswith(".") and name not in (store.CACHE, scratch.FOLDER)
-            ]
+def _inputs(request: Request, tools: Toolchain, keyer: Keyer) -> list[str]:
+    """What wakes the generator: everything that it read, and the folders in which a new file would have been read."""
+    package = [_PACKAGE, *(path for path in _PACKAGE.rglob("*") if "__pycache__" not in path.parts)]
     return [
         *request.manifests,
         template_path(request),
         *sorted({tools.nvcc, tools.host_compiler, tools.cudart}),
         *sorted(map(str, package)),
-        *sorted(headers),
-        *sorted(folders),
+        *sorted(keyer.files()),
+        *sorted(keyer.folders()),
     ]
 
 

@@ -9,14 +9,16 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-_INCLUDE = re.compile(rb'^[ \t]*#[ \t]*include[ \t]*(?:"([^"\n]+)"|<([^>\n]+)>)', re.MULTILINE)
+_INCLUDE = re.compile(rb'^[ \t]*#[ \t]*include(_next)?[ \t]*(?:"([^"\n]+)"|<([^>\n]+)>)', re.MULTILINE)
 
-Include = tuple[str, bool]
-"""A name between #include's delimiters, and whether they are quotes (which look beside the includer first)."""
+Include = tuple[str, str]
+"""A name between #include's delimiters, and how it is looked for: QUOTED, ANGLED or NEXT."""
 
+QUOTED, ANGLED, NEXT = "quoted", "angled", "next"
+"""Beside the includer, then in the include folders; in the include folders; in those after the includer's own."""
 
 _Place = tuple[str, str]
 """The folder of an includer, and the include folder below which that lies."""
@@ -43,7 +45,10 @@ def includes_of(text: bytes) -> tuple[Include, ...]:
     """The #includes of a source, in order, each once."""
     found = _INCLUDE.findall(text)
     return tuple(
-        dict.fromkeys(((quoted or angled).decode("utf-8", "replace"), bool(quoted)) for quoted, angled in found)
+        dict.fromkeys(
+            ((quoted or angled).decode("utf-8", "replace"), NEXT if after else QUOTED if quoted else ANGLED)
+            for after, quoted, angled in found
+        )
     )
 
 
@@ -60,33 +65,45 @@ class IncludeWalker:
         seen = set(waiting)
         while waiting:
             include, beside = waiting.pop()
-            located = self._locate(include, beside, folders)
-            if located is None or located[0] in headers:
-                continue
-            path, folder = located
-            file = self._read(path)
-            assert file is not None
-            headers[path] = Header(path, os.path.relpath(path, folder), file.digest)
-            place = (os.path.dirname(path), folder)
-            for further in file.includes:
-                step = (further, place)
-                if step not in seen:
-                    seen.add(step)
-                    waiting.append(step)
+            for path, folder in self._locate(include, beside, folders):
+                if path in headers:
+                    continue
+                file = self._read(path)
+                assert file is not None
+                headers[path] = Header(path, os.path.relpath(path, folder), file.digest)
+                place = (os.path.dirname(path), folder)
+                for further in file.includes:
+                    step = (further, place)
+                    if step not in seen:
+                        seen.add(step)
+                        waiting.append(step)
         return tuple(sorted(headers.values(), key=lambda header: (header.name, header.path)))
 
-    def _locate(self, include: Include, beside: _Place | None, folders: tuple[str, ...]) -> tuple[str, str] | None:
-        """The path of what is included, and the include folder below which it lies."""
-        name, quoted = include
-        if quoted and beside is not None:
+    def folders(self) -> set[str]:
+        """The folders in which a new file could change what an #include means: where one was found or looked for."""
+        nearest: dict[str, str] = {}
+
+        def existing(folder: str) -> str:
+            if folder not in nearest:
+                nearest[folder] = folder if os.path.isdir(folder) else existing(os.path.dirname(folder))
+            return nearest[folder]
+
+        return {existing(os.path.dirname(path)) for path in self._files}
+
+    def _locate(self, include: Include, beside: _Place | None, folders: tuple[str, ...]) -> Iterator[tuple[str, str]]:
+        """The path of what is included, and the include folder below which it lies; all that NEXT may mean."""
+        name, kind = include
+        if kind == QUOTED and beside is not None:
             path = os.path.normpath(os.path.join(beside[0], name))
             if self._read(path) is not None:
-                return path, beside[1]
+                yield path, beside[1]
+                return
         for folder in folders:
             path = os.path.normpath(os.path.join(folder, name))
             if self._read(path) is not None:
-                return path, folder
-        return None
+                yield path, folder
+                if kind != NEXT:
+                    return
 
     def _read(self, path: str) -> _File | None:
         """The file, or None where there is none. Remembered either way."""

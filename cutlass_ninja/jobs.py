@@ -29,6 +29,8 @@ class Job:
     """Reads everything that the target is made of again."""
     published: tuple[str, ...]
     """The sources that are published with the product."""
+    generate: str
+    """The command that writes the plan anew."""
     retry: str
     """The command that makes ninja try again what failed."""
 
@@ -65,7 +67,8 @@ def _kernel_job(plan: Plan, target: KernelTarget) -> Job:
         commands=commands.kernel_commands(plan.toolchain, kernel, store.LIBRARY),
         identify=lambda: Keyer(plan.toolchain.refreshed()).kernel(kernel),
         published=tuple(texts),
-        retry=_retry(plan),
+        generate=_generate(plan),
+        retry=_generate(plan, "--retry-failed"),
     )
 
 
@@ -78,9 +81,10 @@ def _runtime_job(plan: Plan, target: RuntimeTarget) -> Job:
         commands=commands.runtime_commands(plan.toolchain, target.arch),
         identify=lambda: Keyer(plan.toolchain.refreshed()).runtime(target.arch),
         published=(),
-        retry=_retry(plan),
+        generate=_generate(plan),
+        retry=_generate(plan, "--retry-failed"),
     )
 
 
-def _retry(plan: Plan) -> str:
-    return shlex.join(["cutlass-ninja", "--retry-failed", *plan.command])
+def _generate(plan: Plan, *options: str) -> str:
+    return shlex.join(["cutlass-ninja", *options, *plan.command])

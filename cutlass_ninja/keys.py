@@ -10,11 +10,14 @@ import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from . import commands, sources
-from .includes import Header, Include, IncludeWalker, includes_of
+from .includes import QUOTED, Header, Include, IncludeWalker
 from .kernel import Kernel, Settings
+from .nvcc_flags import forced_includes
+from .sources import Source, Sources
 from .toolchain import Toolchain
 
 _FORMAT = 1  # raised when the meaning of what is digested changes
@@ -22,14 +25,43 @@ _KEY_DIGITS = 20
 
 
 @dataclass(frozen=True)
+class _Context:
+    """What kernels of one architecture, with the same settings and #includes, have in common."""
+
+    ingredients: Mapping[str, Any]
+    headers: tuple[Header, ...]
+
+    @cached_property
+    def files(self) -> tuple[str, ...]:
+        return tuple(header.path for header in self.headers)
+
+    @cached_property
+    def digest(self) -> bytes:
+        headers = [(header.name, header.digest) for header in self.headers]
+        return hashlib.sha256(json.dumps([self.ingredients, headers], sort_keys=True).encode()).digest()
+
+
+@dataclass(frozen=True)
 class Identity:
     """A key and what it was made from."""
 
     key: str
-    ingredients: Mapping[str, Any]
-    """JSON types only; kept in build.json, so that `explain` can compare."""
-    files: tuple[str, ...]
-    """Absolute paths of the headers in the include closure."""
+    _context: _Context
+    _sources: Mapping[str, str]  # digests by file name
+
+    @property
+    def ingredients(self) -> Mapping[str, Any]:
+        """What the key digests, in JSON types; kept in build.json, so that `explain` can compare."""
+        return {
+            **self._context.ingredients,
+            "sources": self._sources,
+            "headers": {header.name: header.digest[:_KEY_DIGITS] for header in self._context.headers},
+        }
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        """Absolute paths of the headers in the include closure."""
+        return self._context.files
 
 
 class Keyer:
@@ -38,38 +70,52 @@ class Keyer:
     def __init__(self, toolchain: Toolchain) -> None:
         self._toolchain = toolchain
         self._walker = IncludeWalker()
+        self._sources = Sources()
         self._environment = commands.keyed_environment()
-        self._closures: dict[tuple[tuple[Include, ...], Settings], tuple[tuple[Header, ...], str]] = {}
+        self._contexts: dict[tuple[str, Settings, tuple[Include, ...]], _Context] = {}
         self._runtimes: dict[str, Identity] = {}
 
     def kernel(self, kernel: Kernel) -> Identity:
         """The identity of a kernel's profiler."""
-        texts = {**sources.rendered(kernel), "description": json.dumps(sources.description(kernel, ""))}
-        seeds = _seeds(texts)
-        headers, digest = self._closure(seeds, kernel.settings)
-        common = self._ingredients(commands.kernel_flags(self._toolchain, kernel))
-        runtime = self.runtime(kernel.arch).key
-        files = {name: _digest(text) for name, text in texts.items()}
-        key = _key([common, commands.link_flags(), runtime, digest, files])
-        ingredients = {
-            **common,
-            "link_flags": commands.link_flags(),
-            "runtime": runtime,
-            "sources": files,
-            "headers": {header.name: header.digest[:_KEY_DIGITS] for header in headers},
-        }
-        return Identity(key, ingredients, tuple(header.path for header in headers))
+        rendered = self._sources.render(kernel)
+        context = self._context(kernel, _outside(rendered))
+        digests = {name: source.digest for name, source in rendered.items()}
+        digests["description"] = _digest(json.dumps(sources.description(kernel, "")))
+        key = hashlib.sha256(context.digest)
+        key.update("".join(digests.values()).encode())
+        return Identity(key.hexdigest()[:_KEY_DIGITS], context, digests)
 
     def runtime(self, arch: str) -> Identity:
         """The identity of the runtime library for one architecture."""
         if arch not in self._runtimes:
-            common = self._ingredients(commands.runtime_flags(arch))
-            del common["toolchain"]["cutlass"]
+            ingredients = self._ingredients(commands.runtime_flags(arch))
+            del ingredients["toolchain"]["cutlass"]
             paths = sources.runtime_sources()
-            files = {name: hashlib.sha256(path.read_bytes()).hexdigest() for name, path in paths.items()}
-            ingredients = {**common, "sources": files}
-            self._runtimes[arch] = Identity(_key([ingredients]), ingredients, tuple(map(str, paths.values())))
+            headers = (Header(str(path), name, _digest(path.read_text("utf-8"))) for name, path in paths.items())
+            context = _Context(ingredients, tuple(headers))
+            self._runtimes[arch] = Identity(context.digest.hex()[:_KEY_DIGITS], context, {})
         return self._runtimes[arch]
+
+    def files(self) -> set[str]:
+        """Absolute paths of all headers that the kernels asked for include."""
+        return {path for context in self._contexts.values() for path in context.files}
+
+    def folders(self) -> set[str]:
+        """Absolute paths of the folders in which a new header could change a key."""
+        return self._walker.folders()
+
+    def _context(self, kernel: Kernel, includes: tuple[Include, ...]) -> _Context:
+        known = (kernel.arch, kernel.settings, includes)
+        if known not in self._contexts:
+            ingredients = {
+                **self._ingredients(commands.kernel_flags(self._toolchain, kernel)),
+                "link_flags": commands.link_flags(),
+                "runtime": self.runtime(kernel.arch).key,
+            }
+            folders = commands.include_folders(self._toolchain, kernel.settings)
+            includes += tuple((name, QUOTED) for name in forced_includes(kernel.settings.nvcc_flags))
+            self._contexts[known] = _Context(ingredients, self._walker.closure(includes, folders))
+        return self._contexts[known]
 
     def _ingredients(self, flags: list[str]) -> dict[str, Any]:
         return {
@@ -79,23 +125,11 @@ class Keyer:
             "flags": flags,
         }
 
-    def _closure(self, seeds: tuple[Include, ...], settings: Settings) -> tuple[tuple[Header, ...], str]:
-        known = self._closures.get((seeds, settings))
-        if known is None:
-            headers = self._walker.closure(seeds, commands.include_folders(self._toolchain, settings))
-            known = headers, _digest(json.dumps([(header.name, header.digest) for header in headers]))
-            self._closures[seeds, settings] = known
-        return known
 
-
-def _seeds(texts: Mapping[str, str]) -> tuple[Include, ...]:
+def _outside(rendered: Mapping[str, Source]) -> tuple[Include, ...]:
     """The #includes of a kernel's sources, without those of one another."""
-    found = (include for text in texts.values() for include in includes_of(text.encode()))
-    return tuple(dict.fromkeys(include for include in found if include[0] not in texts and include[0] != "identity.h"))
-
-
-def _key(parts: list[Any]) -> str:
-    return _digest(json.dumps(parts, sort_keys=True))[:_KEY_DIGITS]
+    found = dict.fromkeys(include for source in rendered.values() for include in source.includes)
+    return tuple(include for include in found if include[0] not in rendered and include[0] != sources.IDENTITY)
 
 
 def _digest(text: str) -> str:

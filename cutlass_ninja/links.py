@@ -40,7 +40,12 @@ def link_current(targets: Iterable[KernelTarget], states: Mapping[str, State]) -
     except FileNotFoundError:
         found = {}
     wrong = [target for label, target in wanted.items() if found.get(label) != _text(target)]
-    stale = [name for name in found if name not in wanted and (name in by_label or _is_dead(name))]
+    # One that leads to the right key is another's who has just built it.
+    stale = [
+        name
+        for name in found
+        if name not in wanted and (_is_dead(name) or (name in by_label and found[name] != _text(by_label[name])))
+    ]
     if not wrong and not stale:
         return
     with writing(BIN), _lock():

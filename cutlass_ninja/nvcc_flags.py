@@ -1,9 +1,9 @@
-"""The flags of nvcc that a manifest may not give, since the build sets them."""
+"""The flags of nvcc that a manifest gives: those that it may not, since the build sets them, and what they include."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from .places import Errors, quote
 from .schema import Value
@@ -89,6 +89,16 @@ def check_flags(flags: Iterable[Value], errors: Errors) -> None:
         if message:
             errors.add(flag.mark, f"nvcc_flags: {message}")
         follows_flag = flag.data.startswith("-")
+
+
+def forced_includes(flags: Sequence[str]) -> list[str]:
+    """The headers that these flags have included before the source, by their names below the include folders."""
+    found = []
+    for flag, following in zip(flags, [*flags[1:], ""]):
+        name, given, value = flag.partition("=")
+        if name in ("-include", "--pre-include"):
+            found += (value if given else following).split(",")
+    return found
 
 
 def _problem(flag: str, follows_flag: bool) -> str | None:

@@ -56,12 +56,18 @@ class Plan:
     """Files and folders whose change wakes the generator."""
 
     def select(self, keys: Iterable[str]) -> list[KernelTarget]:
-        """The targets of these keys, in their order. Raises BuildError for a key that the plan lacks."""
-        by_key = {target.key: target for target in self.kernels}
-        missing = [key for key in keys if key not in by_key]
-        if missing:
-            raise BuildError(f"error: key {missing[0]} is not in the build's plan; run cutlass-ninja again")
-        return [by_key[key] for key in keys]
+        """The targets of these keys, in the keys' order: several where kernels turned out to be the same.
+
+        Raises BuildError for a key that the plan lacks.
+        """
+        by_key: dict[str, list[KernelTarget]] = {}
+        for target in self.kernels:
+            by_key.setdefault(target.key, []).append(target)
+        keys = list(keys)
+        for key in keys:
+            if key not in by_key:
+                raise BuildError(f"error: key {key} is not in the build's plan; run cutlass-ninja again")
+        return [target for key in keys for target in by_key[key]]
 
     def write(self, path: Path) -> bool:
         """Leaves the plan at `path`, where `read` finds it; says whether that changed the file. Raises BuildError."""
@@ -90,7 +96,9 @@ class Plan:
         tools = content["toolchain"]
         settings = [Settings(tuple(dirs), tuple(flags)) for dirs, flags in content["settings"]]
         return cls(
-            toolchain=Toolchain(**{**tools, "cutlass": tuple(tools["cutlass"])}),
+            toolchain=Toolchain(
+                **{**tools, "cutlass": tuple(tools["cutlass"]), "cuda_include": tuple(tools["cuda_include"])}
+            ),
             runtimes=tuple(RuntimeTarget(*row) for row in content["runtimes"]),
             kernels=tuple(_target(row, settings) for row in content["kernels"]),
             command=tuple(content["command"]),

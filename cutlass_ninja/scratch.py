@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 
-from .files import make_folders, writing
+from .files import is_at, make_folders, writing
 
 FOLDER = "scratch"
 """Where compiles happen, relative to the build folder."""
@@ -50,8 +50,13 @@ def stage() -> Iterator[Held]:
 def sweep() -> None:
     """Remove everything dead in scratch/ and among the cache's staging folders, and scratch/ itself when empty."""
     _sweep(FOLDER, "")
-    _sweep(CACHE, STAGE)
+    sweep_stages()
     _remove_if_empty(FOLDER)
+
+
+def sweep_stages() -> None:
+    """Remove everything dead among the cache's staging folders."""
+    _sweep(CACHE, STAGE)
 
 
 @contextmanager
@@ -87,14 +92,6 @@ def lock(descriptor: int) -> bool:
     except BlockingIOError:
         return False
     return True
-
-
-def is_at(descriptor: int, path: str) -> bool:
-    """Whether the open folder is still the one at `path`: it may have been replaced or removed before it was locked."""
-    try:
-        return os.path.samestat(os.fstat(descriptor), os.stat(path))
-    except FileNotFoundError:
-        return False
 
 
 def _sweep(parent: str, prefix: str) -> None:

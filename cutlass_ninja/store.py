@@ -13,7 +13,7 @@ import json
 import os
 import shutil
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from enum import Enum
@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from . import scratch
-from .files import make_folders, write_atomically, writing
+from .files import is_at, make_folders, write_atomically, writing
 from .plan import KernelTarget, RuntimeTarget
 
 CACHE = scratch.CACHE
@@ -138,9 +138,7 @@ def survey(targets: Iterable[Target]) -> dict[str, State]:
         else:
             index.pop(target.key, None)
     if index != before:
-        # Only a shortcut: a cache that cannot be written to serves without it.
-        with suppress(OSError):
-            write_atomically(Path(INDEX), json.dumps(index, separators=(",", ":")) + "\n")
+        _write_index(index)
     return states
 
 
@@ -167,12 +165,28 @@ def discard(path: str) -> bool:
     except (FileNotFoundError, NotADirectoryError):
         return False
     try:
-        if not (scratch.lock(descriptor) and scratch.is_at(descriptor, path)):
+        if not (scratch.lock(descriptor) and is_at(descriptor, path)):
             return False
         _remove(path)
         return True
     finally:
         os.close(descriptor)
+
+
+def tidy(keys: Collection[str]) -> None:
+    """Remove what kills left in the cache, and from the index all but these keys. Raises BuildError."""
+    scratch.sweep_stages()
+    for path in [*Path(CACHE).glob("kernels/*/*"), *Path(CACHE).glob("runtime/*")]:
+        with suppress(OSError):
+            if not os.listdir(path):
+                discard(str(path))
+    for path in Path(CACHE).glob("kernels/*"):
+        with suppress(OSError):
+            os.rmdir(path)
+    index = _read_index()
+    kept = {key: mark for key, mark in index.items() if key in keys}
+    if kept != index:
+        _write_index(kept)
 
 
 @contextmanager
@@ -189,7 +203,7 @@ def claim(target: Target, pause: Callable[[], None]) -> Iterator[State]:
             while not scratch.lock(descriptor):
                 pause()
                 time.sleep(0.05)
-            if not scratch.is_at(descriptor, path):
+            if not is_at(descriptor, path):
                 continue  # Whoever built it has published: a new folder has taken the place of this one.
             state = examine(target)
             if state.status in (Status.MISSING, Status.DAMAGED) and os.listdir(path):
@@ -255,6 +269,12 @@ def _read_index() -> dict[str, list[int]]:
     except (OSError, ValueError):
         return {}
     return index if isinstance(index, dict) else {}
+
+
+def _write_index(index: Mapping[str, list[int]]) -> None:
+    # Only a shortcut: a cache that cannot be written to serves without it.
+    with suppress(OSError):
+        write_atomically(Path(INDEX), json.dumps(index, separators=(",", ":")) + "\n")
 
 
 def _open(path: str) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.metadata
 import os
+import platform
 import re
 import shutil
 import subprocess
@@ -20,8 +21,10 @@ _T = TypeVar("_T")
 OLDEST_NVCC = (12, 4)
 OLDEST_CUTLASS = (3, 5)
 
-_GET_CUDA = "pip install 'cutlass-ninja[cuda]'"
-_GET_CXX = "apt-get install g++"
+_GET_NVCC = "get it: pip install 'nvidia-cuda-nvcc==13.*' 'nvidia-cuda-cccl==13.*'"
+_GET_CUTLASS = "get it: pip install 'nvidia-cutlass==4.*'"
+_GET_CXX = "get it: apt-get install g++"
+_CUDA_FOLDER = "/usr/local/cuda"
 
 
 @dataclass(frozen=True)
@@ -36,6 +39,8 @@ class Toolchain:
     """libcudart_static.a"""
     identity: Mapping[str, str]
     """Versions by the tool's name. Never a path."""
+    cuda_include: tuple[str, ...] = ()
+    """The toolkit's include folders, which nvcc searches by itself."""
 
     def refreshed(self) -> Toolchain:
         """The same tools, their identity read again."""
@@ -70,7 +75,7 @@ class Toolkit:
         banner = _output([nvcc, "--version"])
         found = re.search(r"release (\d+)\.(\d+), V(\S+)", banner)
         if not found:
-            raise MachineError(f"error: {nvcc} is no working nvcc (no release in what `--version` prints); {_remedy()}")
+            raise MachineError(f"error: {nvcc} is no working nvcc (no release in what `--version` prints); {_GET_NVCC}")
         build = re.search(r"^Build (\S+)", banner, re.MULTILINE)
         dryrun = _output([nvcc, "-dryrun", "-c", "none.cu"])
         folders = {
@@ -121,7 +126,8 @@ def find(
     cudart = _attempt(problems, lambda: _find_cudart(toolkit)) if toolkit else None
     if not (toolkit and includes and compiler and cudart):
         raise MachineError("\n".join(problems))
-    return Toolchain(toolkit.nvcc, compiler, includes, cudart, _identity(toolkit, compiler, includes))
+    identity = _identity(toolkit, compiler, includes)
+    return Toolchain(toolkit.nvcc, compiler, includes, cudart, identity, toolkit.include)
 
 
 def check_archs(toolchain: Toolchain, archs: Iterable[Arch]) -> None:
@@ -132,7 +138,7 @@ def check_archs(toolchain: Toolchain, archs: Iterable[Arch]) -> None:
         if version < arch.nvcc:
             needed = ".".join(map(str, arch.nvcc))
             raise MachineError(
-                f"error: {arch.name} needs nvcc {needed} or later; {toolchain.nvcc} is {release}: {_remedy()}"
+                f"error: {arch.name} needs nvcc {needed} or later; {toolchain.nvcc} is {release}; {_GET_NVCC}"
             )
 
 
@@ -163,18 +169,28 @@ def _attempt(problems: list[str], action: Callable[[], _T]) -> _T | None:
 
 
 def _find_toolkit(named: str | None, environ: Mapping[str, str]) -> Toolkit:
+    """The first that works and is new enough; of those that the user did not name, what does not is passed over."""
+    refused: list[str] = []
     for origin, path in _nvcc_candidates(named, environ):
         if os.path.isfile(path) and os.access(path, os.X_OK):
-            toolkit = Toolkit.of(os.path.abspath(path))
-            if toolkit.version < OLDEST_NVCC:
-                oldest = ".".join(map(str, OLDEST_NVCC))
-                raise MachineError(f"error: {path} is nvcc {toolkit.release}; {oldest} or later is needed: {_remedy()}")
-            return toolkit
-        if origin:
+            try:
+                return _toolkit(os.path.abspath(path))
+            except MachineError as error:
+                if origin:
+                    raise
+                refused.append(str(error))
+        elif origin:
             raise MachineError(f"error: {origin}: there is no nvcc at {path}; correct it, or leave it out")
-    raise MachineError(
-        "error: no nvcc was found (--nvcc, CUDA_HOME, CUDA_PATH, PATH, PyPI's wheels, /usr/local/cuda); " + _remedy()
-    )
+    places = f"--nvcc, CUDA_HOME, CUDA_PATH, PATH, PyPI's wheels, {_CUDA_FOLDER}"
+    raise MachineError(refused[0] if refused else f"error: no nvcc was found ({places}); {_GET_NVCC}")
+
+
+def _toolkit(nvcc: str) -> Toolkit:
+    toolkit = Toolkit.of(nvcc)
+    if toolkit.version < OLDEST_NVCC:
+        oldest = ".".join(map(str, OLDEST_NVCC))
+        raise MachineError(f"error: {nvcc} is nvcc {toolkit.release}; {oldest} or later is needed; {_GET_NVCC}")
+    return toolkit
 
 
 def _nvcc_candidates(named: str | None, environ: Mapping[str, str]) -> Iterator[tuple[str | None, str]]:
@@ -188,7 +204,7 @@ def _nvcc_candidates(named: str | None, environ: Mapping[str, str]) -> Iterator[
         yield None, on_path
     if installed := installed_nvcc():
         yield None, installed
-    yield None, "/usr/local/cuda/bin/nvcc"
+    yield None, os.path.join(_CUDA_FOLDER, "bin", "nvcc")
 
 
 def _find_cutlass(named: str | None, in_manifest: str | None, environ: Mapping[str, str]) -> tuple[str, ...]:
@@ -205,7 +221,7 @@ def _find_cutlass(named: str | None, in_manifest: str | None, environ: Mapping[s
         return (_cutlass_include("nvidia-cutlass", installed),)
     raise MachineError(
         "error: CUTLASS was not found (--cutlass, CUTLASS_PATH, the manifest, the installed nvidia-cutlass); "
-        f"get them: {_GET_CUDA}, or git clone https://github.com/NVIDIA/cutlass and set CUTLASS_PATH"
+        f"{_GET_CUTLASS}"
     )
 
 
@@ -214,9 +230,11 @@ def _cutlass_include(origin: str, place: str) -> str:
         if os.path.isfile(os.path.join(folder, "cutlass", "version.h")):
             include = os.path.realpath(folder)
             version = _cutlass_version(include)
-            if tuple(int(part) for part in version.split(".")[:2]) < OLDEST_CUTLASS:
+            if tuple(int(part) for part in re.findall(r"\d+", version)[:2]) < OLDEST_CUTLASS:
                 oldest = ".".join(map(str, OLDEST_CUTLASS))
-                raise MachineError(f"error: {origin}: {place} is CUTLASS {version}; {oldest} or later is needed")
+                raise MachineError(
+                    f"error: {origin}: {place} is CUTLASS {version}; {oldest} or later is needed; {_GET_CUTLASS}"
+                )
             return include
     raise MachineError(f"error: {origin}: {place} holds no CUTLASS (no include/cutlass/version.h); name its checkout")
 
@@ -227,8 +245,9 @@ def _find_host_compiler(environ: Mapping[str, str]) -> str:
     if named and os.path.isdir(named):
         found = shutil.which("g++", path=named)
     if found is None:
-        what = f"NVCC_CCBIN names {named}, which is no program" if named else "no host compiler (g++) was found on PATH"
-        raise MachineError(f"error: {what}; get it: {_GET_CXX}")
+        if named:
+            raise MachineError(f"error: NVCC_CCBIN: there is no compiler at {named}; correct it, or unset it")
+        raise MachineError(f"error: no host compiler (g++) was found on PATH; {_GET_CXX}")
     return os.path.abspath(found)
 
 
@@ -237,12 +256,13 @@ def _find_cudart(toolkit: Toolkit) -> str:
     for folder in folders:
         if os.path.isfile(path := os.path.join(folder, "libcudart_static.a")):
             return os.path.realpath(path)
-    raise MachineError(f"error: {toolkit.nvcc} has no libcudart_static.a; get it: {_GET_CUDA}")
+    raise MachineError(f"error: {toolkit.nvcc} has no libcudart_static.a; {_GET_NVCC}")
 
 
 def _identity(toolkit: Toolkit, host_compiler: str, cutlass: tuple[str, ...]) -> dict[str, str]:
     """Versions, with those of the toolkit's headers, which other packages than nvcc's may bring."""
     return {
+        "machine": platform.machine(),
         "nvcc": f"{toolkit.release} {toolkit.build}".strip(),
         "cudart": _macro(toolkit.find("cuda_runtime_api.h"), "CUDART_VERSION"),
         "cub": _macro(toolkit.find("cub/version.cuh", "cccl/cub/version.cuh"), "CUB_VERSION"),
@@ -287,7 +307,3 @@ def _output(command: list[str]) -> str:
 def _line(dryrun: str, variable: str) -> str:
     found = re.search(rf"^#\$ {variable}=(.*)$", dryrun, re.MULTILINE)
     return found[1].strip() if found else ""
-
-
-def _remedy() -> str:
-    return f"get it: {_GET_CUDA}"

@@ -191,7 +191,10 @@ def test_a_header_changed_before_the_compile(capfd: pytest.CaptureFixture[str]) 
     made = quick("touch ../../compiled")
     Path("toy.h").write_text("#define TOY 2\n")
     assert run(made) == 1
-    assert capfd.readouterr().err == "toy: error: changed since build.ninja was written; run ninja again\n"
+    assert capfd.readouterr().err == (
+        "toy: error: headers, tools or environment have changed since build.ninja was written: "
+        "run cutlass-ninja toys.yaml, then ninja\n"
+    )
     assert not folder(made).exists() and not Path("compiled").exists()
 
 

@@ -10,8 +10,8 @@ from __future__ import annotations
 import hashlib
 import os
 import sys
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +19,6 @@ from cutlass_ninja import compile as edge
 from cutlass_ninja import jobs, store, toolchain
 from cutlass_ninja.errors import BuildError, MachineError
 from cutlass_ninja.kernel import Kernel, Settings
-from cutlass_ninja.keys import Identity
 from cutlass_ninja.plan import KernelTarget, Plan, RuntimeTarget
 from cutlass_ninja.toolchain import Toolchain
 
@@ -43,6 +42,15 @@ def find_nvcc() -> list[str]:
 NVCC = find_nvcc()
 
 RUNTIME = "int cutlass_ninja_runtime() { return 0; }\n"
+
+
+@dataclass(frozen=True)
+class Identity:
+    """As keys.Identity, for toys."""
+
+    key: str
+    ingredients: Mapping[str, Any]
+    files: tuple[str, ...]
 
 
 class Keyer:

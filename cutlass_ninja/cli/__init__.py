@@ -1,0 +1,45 @@
+"""The command line: parses arguments, calls the rest, prints. Messages go to stderr, results to stdout.
+
+Each command is a module with a `run`, which takes the arguments after the command's name and gives the exit code.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from collections.abc import Sequence
+
+from ..errors import CutlassNinjaError, InputError
+from ..places import nearest
+from . import generate
+from .commands import COMMANDS
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """The command `cutlass-ninja`.
+
+    Returns its exit code: 0 fine, 1 the work failed, 2 wrong input or call, 3 the machine lacks something.
+    """
+    arguments = list(sys.argv[1:] if arguments is None else arguments)
+    try:
+        if arguments and arguments[0] in COMMANDS:
+            return COMMANDS[arguments[0]].run(arguments[1:])
+        _refuse_unknown_command(arguments)
+        return generate.run(arguments)
+    except CutlassNinjaError as error:
+        print(error, file=sys.stderr)
+        return error.exit_code
+    except KeyboardInterrupt:
+        return 130
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 141
+
+
+def _refuse_unknown_command(arguments: Sequence[str]) -> None:
+    """A word that is neither a command nor a file is more likely a misspelt command than a missing manifest."""
+    word = arguments[0] if arguments else ""
+    near = nearest(word, COMMANDS)
+    if near and re.fullmatch(r"[a-z_-]+", word) and not os.path.exists(word):
+        raise InputError(f"error: {word!r} is neither a command nor a manifest; did you mean {near!r}?")

@@ -1,0 +1,21 @@
+"""`cutlass-ninja check`: validates manifests."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from .. import generate
+from ..generate import Request
+from .arguments import add_archs, add_manifests, parser, say_skipped
+
+
+def run(arguments: Sequence[str]) -> int:
+    """The command `check`. Raises CutlassNinjaError."""
+    parsed = parser("check", "Validate manifests; compile and write nothing.")
+    add_manifests(parsed)
+    add_archs(parsed)
+    options = parsed.parse_args(arguments)
+    selection = generate.select(Request(options.manifests, tuple(options.archs)))
+    say_skipped(selection.skipped)
+    print(f"{len(selection.kernels)} kernels, {selection.problems} problems")
+    return 0

@@ -1,0 +1,39 @@
+// What both kinds of kernels include.
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include <cstddef>
+#include <cstdint>
+
+#include "cutlass/version.h"
+
+namespace cutlass {
+
+enum class Status { kSuccess, kErrorInternal };
+
+struct half_t {};
+struct bfloat16_t {};
+
+namespace layout {
+struct ColumnMajor {};
+struct RowMajor {};
+}  // namespace layout
+
+namespace arch {
+struct OpClassTensorOp {};
+struct OpClassSimt {};
+struct OpMultiplyAdd {};
+struct Sm75 {};
+struct Sm80 {};
+struct Sm90 {};
+}  // namespace arch
+
+namespace gemm {
+enum class GemmUniversalMode { kGemm, kBatched };
+
+template <int M, int N, int K>
+struct GemmShape {};
+}  // namespace gemm
+
+}  // namespace cutlass

@@ -1,0 +1,8 @@
+#pragma once
+
+namespace cutlass::gemm::threadblock {
+
+template <int N>
+struct GemmIdentityThreadblockSwizzle {};
+
+}  // namespace cutlass::gemm::threadblock
