@@ -81,8 +81,8 @@ def runtime_commands(toolchain: Toolchain, arch: str) -> list[list[str]]:
 
 
 def environment() -> dict[str, str]:
-    """The environment of every command: the user's, with messages in English."""
-    return {**os.environ, "LC_ALL": "C"}
+    """The environment of every command: the user's, with messages in English and no paths to write into executables."""
+    return {name: value for name, value in os.environ.items() if name != "LD_RUN_PATH"} | {"LC_ALL": "C"}
 
 
 def keyed_environment(environ: Mapping[str, str] = os.environ) -> dict[str, str]:

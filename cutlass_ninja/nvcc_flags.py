@@ -78,17 +78,21 @@ OWNED_PREFIXES = {
 }
 """The same for flags that their value, or more letters, may follow without a sign between."""
 
+_PASS_ON = ("-Xcompiler", "--compiler-options")
+_UNSEEN = re.compile(r"-I|-include|-imacros|-isystem|-iquote|-idirafter|@")
+"""Flags of the host compiler that include what no key would cover."""
+
 _TWO_WORDS = re.compile(r"-[^\s=]*\s.*")
 
 
 def check_flags(flags: Iterable[Value], errors: Errors) -> None:
     """Note an error for each flag that the build owns and for what is no single flag or value of one."""
-    follows_flag = False
+    before = ""
     for flag in flags:
-        message = _problem(flag.data, follows_flag)
+        message = _problem(flag.data, before)
         if message:
             errors.add(flag.mark, f"nvcc_flags: {message}")
-        follows_flag = flag.data.startswith("-")
+        before = flag.data
 
 
 def forced_includes(flags: Sequence[str]) -> list[str]:
@@ -101,14 +105,17 @@ def forced_includes(flags: Sequence[str]) -> list[str]:
     return found
 
 
-def _problem(flag: str, follows_flag: bool) -> str | None:
+def _problem(flag: str, before: str) -> str | None:
     name = re.split(r"[=\s]", flag, maxsplit=1)[0]
+    passed_on = flag if before in _PASS_ON else flag.partition("=")[2] if name in _PASS_ON else ""
+    if any(_UNSEEN.match(word) for word in passed_on.split(",")):
+        return f"{quote(flag)} cannot be given here: {_INCLUDES}, or -include without {_PASS_ON[0]}"
     prefix = next((prefix for prefix in OWNED_PREFIXES if flag.startswith(prefix)), "")
     remedy = OWNED.get(name) or OWNED_PREFIXES.get(prefix)
     if remedy:
         return f"{quote(flag)} cannot be given here: {remedy}"
     if _TWO_WORDS.fullmatch(flag):
         return f"{quote(flag)} is several words: make each an item of the list"
-    if not flag.startswith("-") and not follows_flag:
+    if not flag.startswith("-") and not before.startswith("-"):
         return f"{quote(flag)} is no flag, nor does it follow one"
     return None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import subprocess
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -18,6 +19,12 @@ from cutlass_ninja.toolchain import Toolchain
 
 ROOT = Path(__file__).parent.parent
 CONFIGS = ROOT / "configs"
+
+
+def pytest_configure() -> None:
+    """A shell's background job ignores Ctrl-C, and would hand that on to everything that the tests interrupt."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_collection_modifyitems(items: Sequence[pytest.Item]) -> None:

@@ -307,6 +307,24 @@ def test_a_change_of_the_environment_rebuilds_all(
     assert project.rebuilt("--only", ONE, env=variables) == set()
 
 
+@pytest.mark.parametrize(
+    "variable", ["NVCC_PREPEND_FLAGS", "CPATH", "C_INCLUDE_PATH", "CPLUS_INCLUDE_PATH", "LIBRARY_PATH", "COMPILER_PATH"]
+)
+def test_what_else_of_the_environment_compilers_heed_is_part_of_keys(variable: str, project: Project) -> None:
+    keys, others = project.keys(), project.keys(env={variable: "-DX=1"})
+    assert not set(keys.values()) & set(others.values())
+
+
+def test_the_place_of_libraries_is_not_written_into_executables(fresh: Project) -> None:
+    """Executables are the same wherever they were made."""
+    contents = []
+    for variables in ({}, {"LD_RUN_PATH": "/somewhere"}):
+        assert fresh.rebuilt(env=variables) == {"ampere3"}
+        contents.append(fresh.profiler("ampere3").read_bytes())
+        shutil.rmtree(fresh.path / "cache/kernels")
+    assert contents[0] == contents[1]
+
+
 def test_each_version_of_nvcc_builds_its_own(project: Project) -> None:
     """And going back to one of them builds nothing."""
     versions = nvccs()
