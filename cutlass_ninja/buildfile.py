@@ -18,9 +18,13 @@ import jinja2
 from . import commands, memory, sources, store
 from .errors import InputError
 from .files import write_if_changed
+from .kernel import Settings
 from .plan import KernelTarget, Plan
 
 __all__ = ["compile_commands", "escape_path", "escape_value", "render", "settle", "write_if_changed"]
+
+_FOLDER = "@FOLDER@"
+_EDGE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "edge")
 
 _ODD = re.compile(r"[$ :|\x00-\x1f\ud800-\udfff]")
 _UNWRITABLE = re.compile(r"[|\x00-\x1f\ud800-\udfff]")  # The last are what Python reads bytes as that are no UTF-8.
@@ -73,6 +77,7 @@ def render(
     plan: Plan,
     *,
     name: str = "build.ninja.in",
+    builddir: str | None = store.CACHE,
     batches: Sequence[Sequence[KernelTarget]] | None = None,
     python: str = sys.executable,
     keep_scratch: bool = False,
@@ -81,7 +86,8 @@ def render(
 ) -> str:
     """The text of build.ninja by `template`, which is that of build.ninja.in; errors call it `name`.
 
-    Each batch of kernels is compiled by one edge; without `batches`, each kernel by one of its own. The memory and the
+    `builddir` is where ninja keeps its log; None: in the build folder itself. Each batch of kernels is compiled by one
+    edge; without `batches`, each kernel by one of its own. The memory and the
     cores are those of this machine unless they are given. Raises InputError for a wrong template or path.
     """
     if batches is None:
@@ -99,7 +105,9 @@ def render(
     environment = jinja2.Environment(undefined=jinja2.StrictUndefined, keep_trailing_newline=True, autoescape=False)
     try:
         return environment.from_string(template).render(
+            builddir=builddir,
             python=escape_value(shlex.quote(python)),
+            edge=escape_value(shlex.quote(_EDGE)),
             command=escape_value(shlex.join(plan.command)),
             flags=" --keep-scratch" if keep_scratch else "",
             memory_gb=_gb(total),
@@ -146,12 +154,16 @@ def compile_commands(plan: Plan) -> str:
     Written for the current folder, which is the build folder.
     """
     directory = os.getcwd()
+    texts: dict[tuple[str, Settings], str] = {}  # An entry with a mark for the folder, which is all that differs.
     entries = []
     for target in plan.kernels:
-        folder = os.path.join(directory, store.folder(target))
-        arguments = commands.clangd_arguments(plan.toolchain, target.kernel, folder)
-        file = f"{folder}/{sources.ENTRY_POINT}"
-        entries.append(json.dumps({"directory": directory, "file": file, "arguments": arguments}))
+        kernel = target.kernel
+        if (kernel.arch, kernel.settings) not in texts:
+            arguments = commands.clangd_arguments(plan.toolchain, kernel, _FOLDER)
+            entry = {"directory": directory, "file": f"{_FOLDER}/{sources.ENTRY_POINT}", "arguments": arguments}
+            texts[kernel.arch, kernel.settings] = json.dumps(entry)
+        folder = json.dumps(os.path.join(directory, store.folder(target)))[1:-1]
+        entries.append(texts[kernel.arch, kernel.settings].replace(_FOLDER, folder))
     return "[\n" + ",\n".join(entries) + "\n]\n"
 
 

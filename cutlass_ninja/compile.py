@@ -1,7 +1,7 @@
 """The build edge: compiles what build.ninja asks for and publishes it, complete, or says in one line why not.
 
-    python -m cutlass_ninja.compile kernel KEY...
-    python -m cutlass_ninja.compile runtime KEY
+    python cutlass_ninja/edge kernel KEY...
+    python cutlass_ninja/edge runtime KEY
 
 Runs in the build folder and finds everything else in the plan that the generator left there.
 """
@@ -56,7 +56,7 @@ def build(job: Job, runner: Commands, keep: bool) -> None:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """The build edge. Returns an exit code: 0 built, 1 not, 3 a tool is missing, 128 and more after a signal."""
-    parser = argparse.ArgumentParser(prog="python -m cutlass_ninja.compile", description="The edge of build.ninja.")
+    parser = argparse.ArgumentParser(prog="cutlass_ninja/edge", description="The build edge.")
     parser.add_argument("kind", choices=("kernel", "runtime"))
     parser.add_argument("keys", metavar="KEY", nargs="+")
     parser.add_argument("--keep-scratch", action="store_true", default=bool(os.environ.get(KEEP)))
@@ -234,7 +234,3 @@ def _stats(paths: Sequence[str]) -> dict[str, tuple[int, ...]]:
         except OSError:
             stats[path] = ()
     return stats
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -17,7 +17,7 @@ from . import commands, sources
 from .includes import QUOTED, Header, Include, IncludeWalker
 from .kernel import Kernel, Settings
 from .nvcc_flags import forced_includes
-from .sources import Source, Sources
+from .sources import Source
 from .toolchain import Toolchain
 
 _FORMAT = 1  # raised when the meaning of what is digested changes
@@ -70,16 +70,15 @@ class Keyer:
     def __init__(self, toolchain: Toolchain) -> None:
         self._toolchain = toolchain
         self._walker = IncludeWalker()
-        self._sources = Sources()
         self._environment = commands.keyed_environment()
         self._contexts: dict[tuple[str, Settings, tuple[Include, ...]], _Context] = {}
         self._runtimes: dict[str, Identity] = {}
 
     def kernel(self, kernel: Kernel) -> Identity:
         """The identity of a kernel's profiler."""
-        rendered = self._sources.render(kernel)
-        context = self._context(kernel, _outside(rendered))
-        digests = {name: source.digest for name, source in rendered.items()}
+        files = sources.sources_of(kernel)
+        context = self._context(kernel, _outside(files))
+        digests = {name: source.digest for name, source in files.items()}
         digests["description"] = _digest(json.dumps(sources.description(kernel, "")))
         key = hashlib.sha256(context.digest)
         key.update("".join(digests.values()).encode())
@@ -126,10 +125,10 @@ class Keyer:
         }
 
 
-def _outside(rendered: Mapping[str, Source]) -> tuple[Include, ...]:
+def _outside(files: Mapping[str, Source]) -> tuple[Include, ...]:
     """The #includes of a kernel's sources, without those of one another."""
-    found = dict.fromkeys(include for source in rendered.values() for include in source.includes)
-    return tuple(include for include in found if include[0] not in rendered and include[0] != sources.IDENTITY)
+    found = dict.fromkeys(include for source in files.values() for include in source.includes)
+    return tuple(include for include in found if include[0] not in files and include[0] != sources.IDENTITY)
 
 
 def _digest(text: str) -> str:

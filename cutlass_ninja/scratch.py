@@ -10,7 +10,6 @@ import fcntl
 import os
 import shutil
 import stat
-import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -116,8 +115,3 @@ def _sweep(parent: str, prefix: str) -> None:
 def _remove_if_empty(path: str) -> None:
     with suppress(OSError):
         os.rmdir(path)
-
-
-if __name__ == "__main__":
-    sweep()
-    sys.exit(0)

@@ -41,59 +41,69 @@ def _environment() -> jinja2.Environment:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """One file of a kernel."""
+    """One file of a kernel, told by what it is rendered from, without rendering it."""
 
-    text: str
     digest: str
+    """Of the template's text, with the templates that it includes, and of the kernel's values that these use."""
     includes: tuple[Include, ...]
+    """Its #includes, whichever of them the values leave in."""
 
 
-class Sources:
-    """Renders kernels' sources; remembers what it has rendered, since most files differ between few kernels."""
-
-    def __init__(self) -> None:
-        self._rendered: dict[tuple[str, ...], Source] = {}
-
-    def render(self, kernel: Kernel) -> dict[str, Source]:
-        """The sources of a kernel that do not depend on its key, by file name."""
-        operation = OPERATIONS[kernel.operation]
-        values = {
-            "name": kernel.name,
-            "operation": kernel.operation,
-            **operation.template_values(kernel.config, ARCHS[kernel.arch]),
-        }
-        folder = operation.templates(kernel.config)
-        files = {name: f"{folder}/{name}" for name in ("kernel.h", "device.cu", "host.cpp")}
-        return {name: self._file(path, values) for name, path in (files | {ENTRY_POINT: ENTRY_POINT}).items()}
-
-    def _file(self, template: str, values: Mapping[str, Any]) -> Source:
-        known = (template, *[repr(values.get(variable)) for variable in _variables(template)])
-        if known not in self._rendered:
-            text = _environment().get_template(template).render(values)
-            digest = hashlib.sha256(text.encode()).hexdigest()
-            self._rendered[known] = Source(text, digest, includes_of(text.encode()))
-        return self._rendered[known]
-
-
-@cache
-def _variables(template: str) -> tuple[str, ...]:
-    """What of a kernel's values a template uses, with the templates that it includes."""
-    variables: set[str] = set()
-    waiting: list[str | None] = [template]
-    while waiting:
-        if name := waiting.pop():
-            tree = _environment().parse((_TEMPLATES / name).read_text(encoding="utf-8"))
-            variables |= meta.find_undeclared_variables(tree)
-            waiting += meta.find_referenced_templates(tree)
-    return tuple(sorted(variables))
+def sources_of(kernel: Kernel) -> dict[str, Source]:
+    """The files of a kernel that do not depend on its key, by name."""
+    values = _values(kernel)
+    return {name: _source(path, values) for name, path in _templates(kernel).items()}
 
 
 def kernel_sources(kernel: Kernel, key: str) -> dict[str, str]:
-    """All sources of a kernel, by file name: kernel.h (the CUTLASS type alone), device.cu, host.cpp, profiler.cu, which
-    includes the others, and identity.h, which tells them their key.
+    """The text of all files of a kernel, by name: kernel.h (the CUTLASS type alone), device.cu, host.cpp, profiler.cu,
+    which includes the others, and identity.h, which tells them their key.
     """
-    texts = {name: source.text for name, source in Sources().render(kernel).items()}
+    values, environment = _values(kernel), _environment()
+    texts = {name: environment.get_template(path).render(values) for name, path in _templates(kernel).items()}
     return texts | {IDENTITY: _identity(kernel, key)}
+
+
+@dataclass(frozen=True, slots=True)
+class _Template:
+    digest: str
+    variables: tuple[str, ...]
+    includes: tuple[Include, ...]
+
+
+def _values(kernel: Kernel) -> dict[str, Any]:
+    about = {"name": kernel.name, "operation": kernel.operation}
+    return about | dict(OPERATIONS[kernel.operation].template_values(kernel.config, ARCHS[kernel.arch]))
+
+
+def _templates(kernel: Kernel) -> dict[str, str]:
+    """The templates of a kernel's files, by the files' names."""
+    folder = OPERATIONS[kernel.operation].templates(kernel.config)
+    names = {name: f"{folder}/{name}" for name in ("kernel.h", "device.cu", "host.cpp")}
+    return {**names, ENTRY_POINT: ENTRY_POINT}
+
+
+def _source(path: str, values: Mapping[str, Any]) -> Source:
+    template = _template(path)
+    used = repr([values.get(variable) for variable in template.variables])
+    return Source(hashlib.sha256((template.digest + used).encode()).hexdigest(), template.includes)
+
+
+@cache
+def _template(path: str) -> _Template:
+    digest = hashlib.sha256()
+    variables: set[str] = set()
+    includes: dict[Include, None] = {}
+    waiting: list[str | None] = [path]
+    while waiting:
+        if name := waiting.pop():
+            text = (_TEMPLATES / name).read_text(encoding="utf-8")
+            digest.update(text.encode())
+            includes |= dict.fromkeys(includes_of(text.encode()))
+            tree = _environment().parse(text)
+            variables |= meta.find_undeclared_variables(tree)
+            waiting += meta.find_referenced_templates(tree)
+    return _Template(digest.hexdigest(), tuple(sorted(variables)), tuple(includes))
 
 
 def runtime_folder() -> str:

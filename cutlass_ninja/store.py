@@ -59,6 +59,11 @@ _CACHED = State(Status.CACHED)
 _MISSING = State(Status.MISSING)
 
 
+def is_writable() -> bool:
+    """Whether the cache can be written to, as one that was mounted read-only cannot."""
+    return os.access(CACHE, os.W_OK)
+
+
 def kernel_dir(name: str, key: str) -> str:
     """The folder of a kernel, relative to the build folder."""
     return f"{CACHE}/kernels/{name}/{key}"
@@ -129,6 +134,10 @@ def survey(targets: Iterable[Target]) -> dict[str, State]:
             mark = _mark(os.stat(f"{path}/{product(target)}")) + _mark(os.stat(f"{path}/{RECORD}"))
         except OSError:
             mark = None
+            if not os.path.lexists(path):
+                states[target.key] = _MISSING
+                index.pop(target.key, None)
+                continue
         if mark is not None and index.get(target.key) == mark:
             states[target.key] = _CACHED
             continue

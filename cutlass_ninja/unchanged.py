@@ -87,6 +87,7 @@ def _inputs(plan: Plan, folder: str) -> str:
         "environment": commands.keyed_environment(),
         "toolchain": asdict(plan.toolchain),
         "machine": [memory.memory_bytes(), memory.cores()],
+        "writable": os.access(os.path.join(folder, store.CACHE), os.W_OK),
         "python": [sys.executable, platform.python_version(), os.path.dirname(__file__)],
     }
     return hashlib.sha256(json.dumps([files, rest], sort_keys=True).encode()).hexdigest()

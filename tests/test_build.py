@@ -81,8 +81,8 @@ def private(elsewhere: BuildFolder) -> dict[str, str]:
 
 
 def names(folder: Path) -> list[str]:
-    """What lies in a folder, apart from ninja's own log."""
-    return sorted(set(os.listdir(folder)) - {".ninja_log", ".ninja_lock"})
+    """What lies in a folder."""
+    return sorted(os.listdir(folder))
 
 
 def record(folder: BuildFolder) -> dict[str, object]:

@@ -72,7 +72,9 @@ def test_a_cached_kernel(project: Project) -> None:
     made_of = dict(re.findall(r"^    (\w+(?: \w+)?)  +(.*)$", "\n".join(lines[3:]), re.MULTILINE))
     assert lines[2] == "  made of:"
     assert list(made_of) == ["toolchain", "flags", "link flags", "sources", "headers", "runtime"]
-    assert re.fullmatch(r"nvcc [\d.]+, cudart \d+, CUB \d+, host compiler .*, CUTLASS 4\.2\.0", made_of["toolchain"])
+    assert re.fullmatch(
+        r"machine \w+, nvcc [\d.]+, cudart \d+, CUB \d+, host compiler .*, CUTLASS 4\.2\.0", made_of["toolchain"]
+    )
     assert made_of["flags"].endswith("-gencode=arch=compute_80,code=sm_80 -Xptxas -O3 -DA=1")
     assert re.fullmatch(r"\d+, digest [0-9a-f]{20}", made_of["headers"])
 

@@ -149,7 +149,7 @@ def victims(target: str, build: int, project: Project, chance: random.Random, ta
     elif target == "everything":
         chosen = running
     elif target == "edge":
-        edges = [process for process in running if "cutlass_ninja.compile" in process.command]
+        edges = [process for process in running if "cutlass_ninja/edge" in process.command]
         chosen = [chance.choice(edges)] if edges else []
     else:
         scratch = str(project.path / "scratch")
