@@ -126,8 +126,6 @@ def write(request: Request, selection: Selection, plan: Plan, template: str, sta
     `started` is when the first input was read, as clock.precisely() gave it. Raises BuildError, InputError.
     """
     _check_folder(os.getcwd())
-    with writing(store.CACHE):
-        Path(store.CACHE).mkdir(exist_ok=True)
     text = buildfile.render(
         template,
         plan,
@@ -136,6 +134,8 @@ def write(request: Request, selection: Selection, plan: Plan, template: str, sta
         keep_scratch=request.keep_scratch,
     )
     commands = buildfile.compile_commands(plan)
+    with writing(store.CACHE):
+        Path(store.CACHE).mkdir(exist_ok=True)
     _unless_complete(plan, lambda: plan.write(store.PLAN))
     write_if_changed(COMPILE_COMMANDS, commands)
     write_if_changed(BUILD_FILE, text)

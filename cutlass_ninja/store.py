@@ -60,8 +60,8 @@ _MISSING = State(Status.MISSING)
 
 
 def is_writable() -> bool:
-    """Whether the cache can be written to, as one that was mounted read-only cannot."""
-    return os.access(CACHE, os.W_OK)
+    """Whether the cache can be written to, as one that was mounted read-only cannot. One that is not there can be made."""
+    return os.access(CACHE, os.W_OK) or not os.path.exists(CACHE)
 
 
 def kernel_dir(name: str, key: str) -> str:
