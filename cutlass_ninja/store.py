@@ -60,7 +60,7 @@ _MISSING = State(Status.MISSING)
 
 
 def is_writable() -> bool:
-    """Whether the cache can be written to, as one that was mounted read-only cannot. One that is not there can be made."""
+    """Whether the cache can be written to, as one that was mounted read-only cannot, or can be made."""
     return os.access(CACHE, os.W_OK) or not os.path.exists(CACHE)
 
 
