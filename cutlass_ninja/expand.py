@@ -5,6 +5,7 @@ from __future__ import annotations
 import fnmatch
 import hashlib
 import itertools
+import os
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -145,7 +146,8 @@ def _traits(kernel: Kernel) -> dict[str, str]:
     for name, value in kernel.config.items():
         shown = "x".join(map(str, value)) if isinstance(value, list) else value
         traits[name] = f"{name}_{shown}"
-    for name, values in (("nvcc_flags", kernel.settings.nvcc_flags), ("include_dirs", kernel.settings.include_dirs)):
+    folders = [os.path.basename(folder) for folder in kernel.settings.include_dirs]
+    for name, values in (("nvcc_flags", kernel.settings.nvcc_flags), ("include_dirs", folders)):
         traits[name] = "".join(char if char.isalnum() else "_" for char in "-".join(values)).strip("_")
     return traits
 

@@ -161,7 +161,7 @@ def test_check_says_where_a_manifest_is_wrong(call: Call, tmp_path: Path) -> Non
 
 @pytest.mark.usefixtures("no_tools")
 def test_check_needs_no_compiler(call: Call) -> None:
-    assert call("check", "ampere.yaml") == (0, "1 kernels, 0 problems\n", "")
+    assert call("check", "ampere.yaml") == (0, "1 kernel, 0 problems\n", "")
 
 
 def test_generating_says_what_there_is_to_do(call: Call, tools: Toolchain) -> None:

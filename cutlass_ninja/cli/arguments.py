@@ -146,6 +146,11 @@ def say_skipped(skipped: Iterable[str]) -> None:
         say(line)
 
 
+def counted(number: int, noun: str) -> str:
+    """A number of things, in words."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
 def print_json(value: Any) -> None:
     """A result as JSON."""
     print(json.dumps(value, indent=1))

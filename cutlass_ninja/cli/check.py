@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from .. import generate
 from ..generate import Request
-from .arguments import add_archs, add_manifests, parser, say_skipped
+from .arguments import add_archs, add_manifests, counted, parser, say_skipped
 
 
 def run(arguments: Sequence[str]) -> int:
@@ -17,5 +17,5 @@ def run(arguments: Sequence[str]) -> int:
     options = parsed.parse_args(arguments)
     selection = generate.select(Request(options.manifests, tuple(options.archs)))
     say_skipped(selection.skipped)
-    print(f"{len(selection.kernels)} kernels, {selection.problems} problems")
+    print(f"{counted(len(selection.kernels), 'kernel')}, {counted(selection.problems, 'problem')}")
     return 0

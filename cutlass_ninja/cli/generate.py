@@ -10,7 +10,7 @@ from .. import clock, generate, store
 from ..arch import ARCHS, NATIVE
 from ..generate import Generated
 from ..store import Status
-from .arguments import add_generator, build_folder, parser, print_json, request, say, say_skipped
+from .arguments import add_generator, build_folder, counted, parser, print_json, request, say, say_skipped
 from .commands import COMMANDS
 from .listing import rows
 
@@ -67,4 +67,6 @@ def _report(generated: Generated) -> None:
     failed = (
         f", {counts[Status.FAILED]} failed before (--retry-failed compiles them again)" if counts[Status.FAILED] else ""
     )
-    say(f"{len(generated.plan.kernels)} kernels: {counts[Status.CACHED]} cached, {to_build} to build{failed}")
+    say(
+        f"{counted(len(generated.plan.kernels), 'kernel')}: {counts[Status.CACHED]} cached, {to_build} to build{failed}"
+    )
