@@ -24,6 +24,7 @@ from .unchanged import Previous
 _PACKAGE = Path(__file__).parent
 BUILD_FILE = Path("build.ninja")
 COMPILE_COMMANDS = Path("compile_commands.json")
+_NINJA_LOG = f"{store.CACHE}/.ninja_log"
 _OUTPUTS = (str(BUILD_FILE), str(COMPILE_COMMANDS), str(store.PLAN))
 
 
@@ -145,11 +146,15 @@ def write(request: Request, selection: Selection, plan: Plan, template: str, sta
         unchanged.remember(plan, selection.cutlass, selection.skipped, _OUTPUTS)
 
 
-def settle(request: Request, plan: Plan, started: int) -> Generated:
+def settle(request: Request, plan: Plan, started: int, by_ninja: bool) -> Generated:
     """Brings the current folder's cache in line with the plan: damaged profilers are removed, cache/bin is renewed.
 
-    Raises BuildError.
+    Unless it is ninja that waits for this, ninja's log is removed: it may have come with the cache from elsewhere, and
+    what it says of another build.ninja would make ninja generate once more. Raises BuildError.
     """
+    if not by_ninja:
+        with suppress(OSError):
+            os.unlink(_NINJA_LOG)
     if not request.keep_scratch:
         scratch.sweep()
     targets: list[store.Target] = [*plan.kernels, *plan.runtimes]
@@ -205,8 +210,11 @@ def read_template(request: Request) -> str:
 
 
 def _inputs(request: Request, tools: Toolchain, keyer: Keyer) -> list[str]:
-    """What wakes the generator: everything that it read, and the folders in which a new file would have been read."""
-    package = [_PACKAGE, *(path for path in _PACKAGE.rglob("*") if "__pycache__" not in path.parts)]
+    """What wakes the generator: everything that it read, and the folders in which a new file would have been read.
+
+    Not the package's folders of Python files: Python leaves its compiled ones there, the first time that it is run.
+    """
+    package = [path for path in _PACKAGE.rglob("*") if "__pycache__" not in path.parts and not any(path.glob("*.py"))]
     return [
         *request.manifests,
         template_path(request),

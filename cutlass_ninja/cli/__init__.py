@@ -16,8 +16,8 @@ from . import generate
 from .commands import COMMANDS
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """The command `cutlass-ninja`.
+def main(arguments: Sequence[str] | None = None, by_ninja: bool = False) -> int:
+    """The command `cutlass-ninja`; `by_ninja` if it is the edge of build.ninja that writes this file again.
 
     Returns its exit code: 0 fine, 1 the work failed, 2 wrong input or call, 3 the machine lacks something.
     """
@@ -26,7 +26,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if arguments and arguments[0] in COMMANDS:
             return COMMANDS[arguments[0]].run(arguments[1:])
         _refuse_unknown_command(arguments)
-        return generate.run(arguments)
+        return generate.run(arguments, by_ninja)
     except CutlassNinjaError as error:
         print(error, file=sys.stderr)
         return error.exit_code

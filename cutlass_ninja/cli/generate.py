@@ -19,8 +19,8 @@ _DESCRIPTION = (
 )
 
 
-def run(arguments: Sequence[str]) -> int:
-    """The command without a name. Raises CutlassNinjaError."""
+def run(arguments: Sequence[str], by_ninja: bool) -> int:
+    """The command without a name, called by the user or by ninja. Raises CutlassNinjaError."""
     parsed = parser("", _DESCRIPTION, _epilog())
     add_generator(parsed)
     options = parsed.parse_args(arguments)
@@ -39,7 +39,7 @@ def run(arguments: Sequence[str]) -> int:
         generate.write(asked, selection, plan, template, started)
     if options.retry_failed:
         store.forget_failures([*plan.kernels, *plan.runtimes])
-    generated = generate.settle(asked, plan, started)
+    generated = generate.settle(asked, plan, started, by_ninja)
     say(plan.toolchain.summary())
     say_skipped(skipped)
     _report(generated)

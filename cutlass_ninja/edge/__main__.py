@@ -21,7 +21,7 @@ def main(arguments: list[str]) -> int:
     if arguments[:1] == ["generate"]:
         from cutlass_ninja import cli
 
-        return cli.main(arguments[1:])
+        return cli.main(arguments[1:], by_ninja=True)
     if arguments == ["clean"]:
         from cutlass_ninja import scratch
 
