@@ -64,6 +64,10 @@ def refusals(text: str, folder: Path) -> list[str]:
             "10:71: error: warp_count [8, 8, 1] is 2048 threads; a thread block has at most 1024",
         ),
         (
+            {"alignment": "8\n    tile_scheduler: StreamK"},
+            "9:21: error: tile_scheduler is for universal3x kernels, not for universal ones; leave it out",
+        ),
+        (
             {"alignment": "1"},
             "8:16: error: alignment_a 1 of f16 is 2 bytes, but a multistage kernel loads by cp.async, which moves 4, 8 or "
             "16: use stages: 2",
@@ -139,6 +143,14 @@ def test_ampere(values: dict[str, str], line: str, tmp_path: Path) -> None:
             {"kernel_schedule": "TmaWarpSpecialized\n    epilogue_schedule: TmaWarpSpecializedCooperative"},
             "10:24: error: epilogue_schedule TmaWarpSpecializedCooperative does not suit kernel_schedule "
             "TmaWarpSpecialized; use TmaWarpSpecialized or NoSmemWarpSpecialized",
+        ),
+        (
+            {"kernel_schedule": "TmaWarpSpecialized\n    swizzling_functor: Identity4"},
+            "10:24: error: swizzling_functor is for universal kernels, not for universal3x ones; leave it out",
+        ),
+        (
+            {"tile_description": "{threadblock_shape: [64, 64, 64], warp_count: [4, 1, 1]}"},
+            "10:69: error: tile_description.warp_count is for universal kernels, not for universal3x ones; leave it out",
         ),
         ({"element_c": "void"}, "6:16: error: C is void, so element_d must say what D is"),
         ({"element_accumulator": "f16", "element_a": "bf16"}, "7:26: error: wgmma accumulates bf16 in f32, not in f16"),

@@ -29,6 +29,17 @@ _SWIZZLES = {
 }
 _FUNCTORS = {"linear_combination": "LinearCombination"}
 
+_OF_KIND = {
+    "swizzling_functor": "universal",
+    "tile_description.warp_count": "universal",
+    "tile_description.cluster_shape": "universal3x",
+    "alignment_d": "universal3x",
+    "kernel_schedule": "universal3x",
+    "epilogue_schedule": "universal3x",
+    "tile_scheduler": "universal3x",
+}
+"""Fields that mean something to one kind of kernel alone."""
+
 FIELDS = (
     Field("gemm_kind", Choice(("universal", "universal3x"), "GEMM kind"), "CUTLASS 2.x or 3.x", default="universal"),
     Field("opcode_class", Choice(("tensorop", "simt"), "opcode class"), "default: by instruction_shape"),
@@ -59,20 +70,20 @@ FIELDS = (
                 Field("threadblock_shape", Shape(3), "M, N and K of a thread block's tile", required=True),
                 Field("warp_count", Shape(3), "warps along M, N and K; needed by universal kernels"),
                 Field("stages", Integer(0, 64), "main loop stages; 0: automatic (universal3x)"),
-                Field("cluster_shape", Shape(3), "thread blocks of a cluster (universal3x)", default=[1, 1, 1]),
+                Field("cluster_shape", Shape(3), "thread blocks of a cluster; default: [1, 1, 1]"),
             )
         ),
         "how the problem is cut",
         required=True,
     ),
     Field("epilogue_functor", Choice(tuple(_FUNCTORS), "epilogue functor"), "epilogue", default="linear_combination"),
-    Field("swizzling_functor", Choice(tuple(_SWIZZLES), "swizzling functor"), "universal only", default="Identity8"),
+    Field("swizzling_functor", Choice(tuple(_SWIZZLES), "swizzling functor"), "universal only; default: Identity8"),
     Field("kernel_schedule", Choice(tuple(sm90.KERNEL_SCHEDULES), "kernel schedule"), "needed by universal3x kernels"),
     Field(
         "epilogue_schedule", Choice(tuple(sm90.EPILOGUE_SCHEDULES), "epilogue schedule"), "default: by kernel_schedule"
     ),
     Field(
-        "tile_scheduler", Choice(tuple(sm90.TILE_SCHEDULERS), "tile scheduler"), "universal3x only", default="Default"
+        "tile_scheduler", Choice(tuple(sm90.TILE_SCHEDULERS), "tile scheduler"), "universal3x only; default: Default"
     ),
 )
 
@@ -116,26 +127,32 @@ def configure(member: Mapping[str, Value]) -> Config:
         "stages": tile.get("stages", 0 if values["gemm_kind"] == "universal3x" else None),
         "epilogue_functor": values["epilogue_functor"],
     }
+    given = [*values, *(f"tile_description.{name}" for name in tile)]
+    if foreign := [name for name in given if _OF_KIND.get(name, config["gemm_kind"]) != config["gemm_kind"]]:
+        config["foreign"] = foreign
     if config["gemm_kind"] == "universal":
-        config |= {"warp_count": tile.get("warp_count"), "swizzling_functor": values["swizzling_functor"]}
+        config |= {
+            "warp_count": tile.get("warp_count"),
+            "swizzling_functor": values.get("swizzling_functor", "Identity8"),
+        }
     else:
-        schedule = values.get("kernel_schedule")
+        schedule, scheduler = values.get("kernel_schedule"), values.get("tile_scheduler", "Default")
         config |= {
             "alignment_d": values.get("alignment_d", min(config["alignment_c"], _widest(element_d))),
-            "cluster_shape": tile["cluster_shape"],
+            "cluster_shape": tile.get("cluster_shape", [1, 1, 1]),
             "kernel_schedule": schedule,
             "epilogue_schedule": values.get(
                 "epilogue_schedule", sm90.KERNEL_SCHEDULES[schedule].epilogue if schedule else None
             ),
-            "tile_scheduler": sm90.SAME_TILE_SCHEDULER.get(values["tile_scheduler"], values["tile_scheduler"]),
+            "tile_scheduler": sm90.SAME_TILE_SCHEDULER.get(scheduler, scheduler),
         }
     return config
 
 
 def violations(config: Config, arch: Arch) -> Sequence[Violation]:
     """Why CUTLASS or the architecture cannot have this kernel; empty for a valid one."""
-    missing = list(_missing(config))
-    return missing or [*_operand_violations(config), *_RULES[config["gemm_kind"]](config, arch)]
+    unusable = [*_foreign(config), *_missing(config)]
+    return unusable or [*_operand_violations(config), *_RULES[config["gemm_kind"]](config, arch)]
 
 
 def name(config: Config) -> str:
@@ -192,6 +209,13 @@ def _compile_memory_bytes(config: Config) -> int:
 def _widest(element: str) -> int:
     """The most elements that one access of 16 bytes moves; those of void are never moved."""
     return _ACCESS_BITS // max(ELEMENTS[element].bits, 8)
+
+
+def _foreign(config: Config) -> Iterator[Violation]:
+    for field in config.get("foreign", ()):
+        yield Violation(
+            field, f"{field} is for {_OF_KIND[field]} kernels, not for {config['gemm_kind']} ones; leave it out"
+        )
 
 
 def _missing(config: Config) -> Iterator[Violation]:
