@@ -178,6 +178,15 @@ def test_an_ampere_kernel_is_built_for_later_architectures(tmp_path: Path) -> No
     assert sorted(kernel.arch for kernel in kernels.values()) == ["sm_120", "sm_80", "sm_86", "sm_89", "sm_90a"]
 
 
+def test_d_is_aligned_by_its_own_type_unless_c_says_otherwise(tmp_path: Path) -> None:
+    text = with_values(HOPPER, element_c="f32\n    element_d: f16")
+    (kernel,) = expanded(text, tmp_path).values()
+    assert (kernel.config["alignment_c"], kernel.config["alignment_d"]) == (4, 8)
+    nosmem = "TmaWarpSpecialized\n    epilogue_schedule: NoSmemWarpSpecialized\n    alignment_c: 2"
+    (kernel,) = expanded(with_values(text, kernel_schedule=nosmem), tmp_path).values()
+    assert (kernel.config["alignment_c"], kernel.config["alignment_d"]) == (2, 2)
+
+
 def test_all_errors_at_once(tmp_path: Path) -> None:
     text = with_values(AMPERE, arch="[sm_75, sm_80]", alignment="[3, 16]")
     assert len(refusals(text, tmp_path)) >= 3

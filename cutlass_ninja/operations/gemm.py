@@ -61,7 +61,7 @@ FIELDS = (
     Field("alignment_a", Integer(1, 16), "A's; default: alignment"),
     Field("alignment_b", Integer(1, 16), "B's; default: alignment"),
     Field("alignment_c", Integer(1, 16), "C's; default: alignment, at most 16 bytes"),
-    Field("alignment_d", Integer(1, 16), "D's, universal3x only; default: alignment_c's"),
+    Field("alignment_d", Integer(1, 16), "D's, universal3x only; default: alignment_c, or alignment"),
     Field("instruction_shape", Shape(3), "M, N and K of the instruction; needed by universal kernels"),
     Field(
         "tile_description",
@@ -138,7 +138,7 @@ def configure(member: Mapping[str, Value]) -> Config:
     else:
         schedule, scheduler = values.get("kernel_schedule"), values.get("tile_scheduler", "Default")
         config |= {
-            "alignment_d": values.get("alignment_d", min(config["alignment_c"], _widest(element_d))),
+            "alignment_d": values.get("alignment_d", min(values.get("alignment_c", alignment), _widest(element_d))),
             "cluster_shape": tile.get("cluster_shape", [1, 1, 1]),
             "kernel_schedule": schedule,
             "epilogue_schedule": values.get(
