@@ -29,11 +29,6 @@ class Arch:
         return int(self.name.removeprefix("sm_").rstrip("a"))
 
     @property
-    def specific(self) -> bool:
-        """Whether it is an architecture-specific target (`a`), whose code runs on this architecture alone."""
-        return self.name.endswith("a")
-
-    @property
     def gencode(self) -> str:
         """Nvcc's flag for machine code of this architecture and nothing else."""
         virtual = self.name.replace("sm_", "compute_")

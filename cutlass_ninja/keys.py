@@ -79,7 +79,7 @@ class Keyer:
         files = sources.sources_of(kernel)
         context = self._context(kernel, _outside(files))
         digests = {name: source.digest for name, source in files.items()}
-        digests["description"] = _digest(json.dumps(sources.description(kernel, "")))
+        digests["description"] = _digest(sources.identity_header(kernel, ""))
         key = hashlib.sha256(context.digest)
         key.update("".join(digests.values()).encode())
         return Identity(key.hexdigest()[:_KEY_DIGITS], context, digests)

@@ -61,7 +61,7 @@ def kernel_sources(kernel: Kernel, key: str) -> dict[str, str]:
     """
     values, environment = _values(kernel), _environment()
     texts = {name: environment.get_template(path).render(values) for name, path in _templates(kernel).items()}
-    return texts | {IDENTITY: _identity(kernel, key)}
+    return texts | {IDENTITY: identity_header(kernel, key)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +128,8 @@ def description(kernel: Kernel, key: str) -> dict[str, object]:
     }
 
 
-def _identity(kernel: Kernel, key: str) -> str:
+def identity_header(kernel: Kernel, key: str) -> str:
+    """The text of identity.h."""
     text = json.dumps(description(kernel, key))
     return (
         "// Which kernel this is.\n"
