@@ -9,17 +9,23 @@ import os
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
+from itertools import repeat
+from operator import itemgetter
 from typing import Any
 
 from .arch import ARCHS, NATIVE, Arch
 from .errors import InputError, ManifestError
 from .kernel import Kernel
 from .manifest import Family, Manifest
-from .operations import OPERATIONS, Violation
+from .memo import Memo, fingerprint
+from .operations import OPERATIONS
+from .operations.operation import Config, Operation, Violation
 from .places import Mark, nearest
 from .schema import Value
 
 _SHOWN_ERRORS = 50
+_ABSENT = object()
 
 
 @dataclass(frozen=True)
@@ -45,13 +51,14 @@ def expand(
     InputError when `only` matches nothing.
     """
     resolve = _Resolver(native, archs)
+    rules = {kind: _Rules(operation) for kind, operation in OPERATIONS.items()}
     errors: dict[tuple[str, int, int, str], str] = {}
     skipped: list[str] = []
     kernels: dict[Any, Kernel] = {}
     for manifest in manifests:
         for family in manifest.families:
             reasons: Counter[str] = Counter()
-            for kernel, problems in _members(family, resolve(family.arch)):
+            for kernel, problems in _members(family, resolve(family.arch), rules[family.operation]):
                 if kernel is not None:
                     kernels.setdefault(_identity(kernel), kernel)
                 elif family.skip_invalid:
@@ -86,17 +93,34 @@ class _Resolver:
         return self._found
 
 
-def _members(family: Family, archs: Sequence[Arch]) -> Iterator[tuple[Kernel | None, list[tuple[Mark, str]]]]:
+class _Rules:
+    """An operation's rules, each applied once to all configurations that it cannot tell apart."""
+
+    def __init__(self, operation: Operation) -> None:
+        self._operation = operation
+        self._violations: dict[Arch, Memo[Sequence[Violation]]] = {}
+        self.configure = operation.configure
+        self.name = operation.name
+
+    def violations(self, arch: Arch) -> Memo[Sequence[Violation]]:
+        """Why a configuration cannot be built for the architecture."""
+        if arch not in self._violations:
+            self._violations[arch] = Memo(lambda config: self._operation.violations(config, arch))
+        return self._violations[arch]
+
+
+def _members(
+    family: Family, archs: Sequence[Arch], rules: _Rules
+) -> Iterator[tuple[Kernel | None, list[tuple[Mark, str]]]]:
     """Each member for each architecture: the kernel, or why there is none."""
-    operation = OPERATIONS[family.operation]
+    rules_of = [(arch.name, rules.violations(arch)) for arch in archs]
     for member in family.members():
-        config = operation.configure(member)
-        for arch in archs:
-            violations = operation.violations(config, arch)
-            if violations:
+        config = rules.configure(member)
+        for arch, violations_of in rules_of:
+            if violations := violations_of(config):
                 yield None, [(_place(member, violation, family.mark), violation.message) for violation in violations]
             else:
-                yield Kernel(family.operation, operation.name(config), arch.name, config, family.settings), []
+                yield Kernel(family.operation, rules.name(config), arch, config, family.settings), []
 
 
 def _place(member: Mapping[str, Value], violation: Violation, default: Mark) -> Mark:
@@ -114,7 +138,16 @@ def _place(member: Mapping[str, Value], violation: Violation, default: Mark) -> 
 
 
 def _identity(kernel: Kernel) -> Any:
-    return (kernel.operation, kernel.name, kernel.arch, kernel.settings, repr(sorted(kernel.config.items())))
+    """What equal kernels have in common, whatever the order of their fields."""
+    names, values_of = _in_order(tuple(kernel.config))
+    return (kernel.operation, kernel.arch, kernel.settings, names, fingerprint(values_of(kernel.config)))
+
+
+@cache
+def _in_order(names: tuple[str, ...]) -> tuple[tuple[str, ...], Callable[[Config], Any]]:
+    """The names sorted, and what takes their values out of a configuration in this order."""
+    ordered = tuple(sorted(names))
+    return ordered, itemgetter(*ordered)
 
 
 def _label(kernels: Iterable[Kernel]) -> dict[str, Kernel]:
@@ -127,9 +160,8 @@ def _label(kernels: Iterable[Kernel]) -> dict[str, Kernel]:
         if len(namesakes) == 1:
             labelled[name] = namesakes[0]
         else:
-            traits = [_traits(kernel) for kernel in namesakes]
-            differing = [trait for trait in traits[0] if len({one.get(trait) for one in traits}) > 1]
-            labels = ["-".join([name, *(own[trait] for trait in differing if own[trait])]) for own in traits]
+            differing = [trait for trait in _traits(namesakes) if len(set(trait)) > 1]
+            labels = ["-".join(filter(None, parts)) for parts in zip(repeat(name), *differing)]
             if len(set(labels)) < len(labels):  # They differ in what a label does not show.
                 labels = [f"{label}-{_digest(kernel)}" for label, kernel in zip(labels, namesakes)]
             labelled.update(zip(labels, namesakes))
@@ -137,19 +169,34 @@ def _label(kernels: Iterable[Kernel]) -> dict[str, Kernel]:
 
 
 def _digest(kernel: Kernel) -> str:
-    return hashlib.sha256(repr(_identity(kernel)).encode()).hexdigest()[:8]
+    distinct = (kernel.operation, kernel.name, kernel.arch, kernel.settings, sorted(kernel.config.items()))
+    return hashlib.sha256(repr(distinct).encode()).hexdigest()[:8]
 
 
-def _traits(kernel: Kernel) -> dict[str, str]:
-    """What may tell a kernel from its namesakes, as parts of a label."""
-    traits = {"arch": kernel.arch}
-    for name, value in kernel.config.items():
-        shown = "x".join(map(str, value)) if isinstance(value, list) else value
-        traits[name] = f"{name}_{shown}"
-    folders = [os.path.basename(folder) for folder in kernel.settings.include_dirs]
-    for name, values in (("nvcc_flags", kernel.settings.nvcc_flags), ("include_dirs", folders)):
-        traits[name] = "".join(char if char.isalnum() else "_" for char in "-".join(values)).strip("_")
-    return traits
+def _traits(namesakes: Sequence[Kernel]) -> Iterator[list[str]]:
+    """What may tell kernels of one name apart, as parts of their labels: for each trait the parts of all kernels."""
+    yield [kernel.arch for kernel in namesakes]
+    configs = [kernel.config for kernel in namesakes]
+    for name in configs[0]:
+        values = [config.get(name, _ABSENT) for config in configs]
+        if _differ(values):
+            yield ["" if value is _ABSENT else f"{name}_{_shown(value)}" for value in values]
+    settings = [kernel.settings for kernel in namesakes]
+    if _differ(settings):
+        yield [_in_words(one.nvcc_flags) for one in settings]
+        yield [_in_words(map(os.path.basename, one.include_dirs)) for one in settings]
+
+
+def _differ(values: Sequence[Any]) -> bool:
+    return values.count(values[0]) < len(values)
+
+
+def _shown(value: Any) -> str:
+    return "x".join(map(str, value)) if isinstance(value, list) else str(value)
+
+
+def _in_words(values: Iterable[str]) -> str:
+    return "".join(char if char.isalnum() else "_" for char in "-".join(values)).strip("_")
 
 
 def _select(kernels: dict[str, Kernel], only: Sequence[str]) -> dict[str, Kernel]:

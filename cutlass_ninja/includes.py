@@ -12,7 +12,8 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-_INCLUDE = re.compile(rb'^[ \t]*#[ \t]*include(_next)?[ \t]*(?:"([^"\n]+)"|<([^>\n]+)>)', re.MULTILINE)
+# It begins with a literal, which is searched for ten times faster than the beginnings of lines are.
+_INCLUDE = re.compile(rb'include(_next)?[ \t]*(?:"([^"\n]+)"|<([^>\n]+)>)')
 
 Include = tuple[str, str]
 """A name between #include's delimiters, and how it is looked for: QUOTED, ANGLED or NEXT."""
@@ -43,13 +44,14 @@ class _File:
 
 def includes_of(text: bytes) -> tuple[Include, ...]:
     """The #includes of a source, in order, each once."""
-    found = _INCLUDE.findall(text)
-    return tuple(
-        dict.fromkeys(
-            ((quoted or angled).decode("utf-8", "replace"), NEXT if after else QUOTED if quoted else ANGLED)
-            for after, quoted, angled in found
-        )
-    )
+    includes: dict[Include, None] = {}
+    for found in _INCLUDE.finditer(text):
+        line_start = text.rfind(b"\n", 0, found.start()) + 1
+        if text[line_start : found.start()].translate(None, b" \t") == b"#":
+            after, quoted, angled = found.groups()
+            kind = NEXT if after else QUOTED if quoted else ANGLED
+            includes[(quoted or angled).decode("utf-8", "replace"), kind] = None
+    return tuple(includes)
 
 
 class IncludeWalker:

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
+
+_to_json = json.JSONEncoder(check_circular=False).encode
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,7 +21,7 @@ class Settings:
     """Flags added to every device compile."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Kernel:
     """One kernel. Equal kernels have equal values; `name` is a label and may be shared by kernels that differ."""
 
@@ -30,3 +34,8 @@ class Kernel:
     config: Mapping[str, Any]
     """The operation's own values (JSON types only), as its module made them."""
     settings: Settings = Settings()
+
+    @cached_property
+    def config_json(self) -> str:
+        """The config as JSON, which keys, sources and the plan share."""
+        return _to_json(dict(self.config))

@@ -17,10 +17,10 @@ from . import commands, sources
 from .includes import QUOTED, Header, Include, IncludeWalker
 from .kernel import Kernel, Settings
 from .nvcc_flags import forced_includes
-from .sources import Source
+from .sources import Form
 from .toolchain import Toolchain
 
-_FORMAT = 1  # raised when the meaning of what is digested changes
+_FORMAT = 2  # raised when the meaning of what is digested changes
 _KEY_DIGITS = 20
 
 
@@ -47,14 +47,14 @@ class Identity:
 
     key: str
     _context: _Context
-    _sources: Mapping[str, str]  # digests by file name
+    _kernel: Kernel | None = None
 
     @property
     def ingredients(self) -> Mapping[str, Any]:
         """What the key digests, in JSON types; kept in build.json, so that `explain` can compare."""
         return {
             **self._context.ingredients,
-            "sources": self._sources,
+            "sources": sources.digests(self._kernel) if self._kernel else {},
             "headers": {header.name: header.digest[:_KEY_DIGITS] for header in self._context.headers},
         }
 
@@ -76,13 +76,10 @@ class Keyer:
 
     def kernel(self, kernel: Kernel) -> Identity:
         """The identity of a kernel's profiler."""
-        files = sources.sources_of(kernel)
-        context = self._context(kernel, _outside(files))
-        digests = {name: source.digest for name, source in files.items()}
-        digests["description"] = _digest(sources.identity_header(kernel, ""))
-        key = hashlib.sha256(context.digest)
-        key.update("".join(digests.values()).encode())
-        return Identity(key.hexdigest()[:_KEY_DIGITS], context, digests)
+        form = sources.form_of(kernel)
+        context = self._context(kernel, form)
+        made_of = f"{form.digest}{sources.values_text(kernel, form)}\n{sources.identity_header(kernel, '')}"
+        return Identity(hashlib.sha256(context.digest + made_of.encode()).hexdigest()[:_KEY_DIGITS], context, kernel)
 
     def runtime(self, arch: str) -> Identity:
         """The identity of the runtime library for one architecture."""
@@ -92,7 +89,7 @@ class Keyer:
             paths = sources.runtime_sources()
             headers = (Header(str(path), name, _digest(path.read_text("utf-8"))) for name, path in paths.items())
             context = _Context(ingredients, tuple(headers))
-            self._runtimes[arch] = Identity(context.digest.hex()[:_KEY_DIGITS], context, {})
+            self._runtimes[arch] = Identity(context.digest.hex()[:_KEY_DIGITS], context)
         return self._runtimes[arch]
 
     def files(self) -> set[str]:
@@ -103,8 +100,8 @@ class Keyer:
         """Absolute paths of the folders in which a new header could change a key."""
         return self._walker.folders()
 
-    def _context(self, kernel: Kernel, includes: tuple[Include, ...]) -> _Context:
-        known = (kernel.arch, kernel.settings, includes)
+    def _context(self, kernel: Kernel, form: Form) -> _Context:
+        known = (kernel.arch, kernel.settings, form.includes)
         if known not in self._contexts:
             ingredients = {
                 **self._ingredients(commands.kernel_flags(self._toolchain, kernel)),
@@ -112,8 +109,8 @@ class Keyer:
                 "runtime": self.runtime(kernel.arch).key,
             }
             folders = commands.include_folders(self._toolchain, kernel.settings)
-            includes += tuple((name, QUOTED) for name in forced_includes(kernel.settings.nvcc_flags))
-            self._contexts[known] = _Context(ingredients, self._walker.closure(includes, folders))
+            forced = tuple((name, QUOTED) for name in forced_includes(kernel.settings.nvcc_flags))
+            self._contexts[known] = _Context(ingredients, self._walker.closure(form.includes + forced, folders))
         return self._contexts[known]
 
     def _ingredients(self, flags: list[str]) -> dict[str, Any]:
@@ -123,12 +120,6 @@ class Keyer:
             "environment": self._environment,
             "flags": flags,
         }
-
-
-def _outside(files: Mapping[str, Source]) -> tuple[Include, ...]:
-    """The #includes of a kernel's sources, without those of one another."""
-    found = dict.fromkeys(include for source in files.values() for include in source.includes)
-    return tuple(include for include in found if include[0] not in files and include[0] != sources.IDENTITY)
 
 
 def _digest(text: str) -> str:

@@ -6,7 +6,7 @@ import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache, lru_cache
+from functools import cache, cached_property, lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +21,7 @@ from .operations import OPERATIONS
 _PACKAGE = Path(__file__).parent
 _RUNTIME = _PACKAGE / "runtime"
 _TEMPLATES = _PACKAGE / "templates"
+_to_json = json.JSONEncoder(check_circular=False).encode
 
 IDENTITY = "identity.h"
 """The file that tells the others which kernel they are."""
@@ -40,19 +41,60 @@ def _environment() -> jinja2.Environment:
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
-    """One file of a kernel, told by what it is rendered from, without rendering it."""
-
+class _Template:
     digest: str
-    """Of the template's text, with the templates that it includes, and of the kernel's values that these use."""
+    """Of its text, with the templates that it includes."""
+    variables: tuple[str, ...]
     includes: tuple[Include, ...]
-    """Its #includes, whichever of them the values leave in."""
 
 
-def sources_of(kernel: Kernel) -> dict[str, Source]:
-    """The files of a kernel that do not depend on its key, by name."""
+@dataclass(frozen=True)
+class Form:
+    """What the sources of many kernels have in common: the templates that they are rendered from."""
+
+    templates: Mapping[str, _Template]
+    """By the name of the file that is rendered."""
+
+    @cached_property
+    def digest(self) -> str:
+        """Of the templates' texts."""
+        return _digest(repr([(name, template.digest) for name, template in self.templates.items()]))
+
+    @cached_property
+    def variables(self) -> tuple[str, ...]:
+        """What the templates use of a kernel."""
+        return tuple(sorted({name for template in self.templates.values() for name in template.variables}))
+
+    @cached_property
+    def includes(self) -> tuple[Include, ...]:
+        """The #includes of all files, whichever of them the values leave in, without those of one another."""
+        found = dict.fromkeys(include for template in self.templates.values() for include in template.includes)
+        return tuple(include for include in found if include[0] not in self.templates and include[0] != IDENTITY)
+
+
+def form_of(kernel: Kernel) -> Form:
+    """The form of a kernel's sources. The very same object for the same templates."""
+    return _form(OPERATIONS[kernel.operation].templates(kernel.config))
+
+
+def values_text(kernel: Kernel, form: Form) -> str:
+    """Tells kernels of one form apart, together with identity.h: what else their sources are rendered from."""
+    values = _template_values(kernel)
+    config = kernel.config
+    return repr([values.get(name) for name in form.variables if name not in config])
+
+
+def digests(kernel: Kernel) -> dict[str, str]:
+    """A digest by name for each file of a kernel: of what it is rendered from, without rendering it.
+
+    That of `description` stands for identity.h; its key is left out.
+    """
     values = _values(kernel)
-    return {name: _source(path, values) for name, path in _templates(kernel).items()}
+    found = {}
+    for name, template in form_of(kernel).templates.items():
+        used = repr([values.get(variable) for variable in template.variables])
+        found[name] = _digest(template.digest + used)
+    return {**found, "description": _digest(identity_header(kernel, ""))}
 
 
 def kernel_sources(kernel: Kernel, key: str) -> dict[str, str]:
@@ -60,36 +102,32 @@ def kernel_sources(kernel: Kernel, key: str) -> dict[str, str]:
     which includes the others, and identity.h, which tells them their key.
     """
     values, environment = _values(kernel), _environment()
-    texts = {name: environment.get_template(path).render(values) for name, path in _templates(kernel).items()}
+    folder = OPERATIONS[kernel.operation].templates(kernel.config)
+    texts = {name: environment.get_template(path).render(values) for name, path in _templates(folder).items()}
     return texts | {IDENTITY: identity_header(kernel, key)}
 
 
-@dataclass(frozen=True, slots=True)
-class _Template:
-    digest: str
-    variables: tuple[str, ...]
-    includes: tuple[Include, ...]
-
-
 def _values(kernel: Kernel) -> dict[str, Any]:
+    """What templates may use: what the operation gives for them, and what identity.h tells of the kernel."""
     about = {"name": kernel.name, "operation": kernel.operation}
-    return about | dict(OPERATIONS[kernel.operation].template_values(kernel.config, ARCHS[kernel.arch]))
+    return {**_template_values(kernel), **kernel.config, **about}
 
 
-def _templates(kernel: Kernel) -> dict[str, str]:
+def _template_values(kernel: Kernel) -> Mapping[str, Any]:
+    return OPERATIONS[kernel.operation].template_values(kernel.config, ARCHS[kernel.arch])
+
+
+def _templates(folder: str) -> dict[str, str]:
     """The templates of a kernel's files, by the files' names."""
-    folder = OPERATIONS[kernel.operation].templates(kernel.config)
     names = {name: f"{folder}/{name}" for name in ("kernel.h", "device.cu", "host.cpp")}
     return {**names, ENTRY_POINT: ENTRY_POINT}
 
 
-def _source(path: str, values: Mapping[str, Any]) -> Source:
-    template = _template(path)
-    used = repr([values.get(variable) for variable in template.variables])
-    return Source(hashlib.sha256((template.digest + used).encode()).hexdigest(), template.includes)
-
-
 @cache
+def _form(folder: str) -> Form:
+    return Form({name: _template(path) for name, path in _templates(folder).items()})
+
+
 def _template(path: str) -> _Template:
     digest = hashlib.sha256()
     variables: set[str] = set()
@@ -106,6 +144,10 @@ def _template(path: str) -> _Template:
     return _Template(digest.hexdigest(), tuple(sorted(variables)), tuple(includes))
 
 
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
 def runtime_folder() -> str:
     """Where the runtime's sources are installed; its headers are below `include`."""
     return str(_RUNTIME)
@@ -117,25 +159,16 @@ def runtime_sources() -> dict[str, Path]:
     return {path.relative_to(_RUNTIME).as_posix(): path for path in files}
 
 
-def description(kernel: Kernel, key: str) -> dict[str, object]:
-    """What `--describe` says of the kernel."""
-    return {
-        "name": kernel.name,
-        "key": key,
-        "operation": kernel.operation,
-        "arch": kernel.arch,
-        **kernel.config,
-    }
-
-
 def identity_header(kernel: Kernel, key: str) -> str:
-    """The text of identity.h."""
-    text = json.dumps(description(kernel, key))
+    """The text of identity.h: name, key and what `--describe` says of the kernel, which is its whole config."""
+    name, operation, arch = _to_json(kernel.name), _to_json(kernel.operation), _to_json(kernel.arch)
+    about = f'"name": {name}, "key": "{key}", "operation": {operation}, "arch": {arch}'
+    description = ", ".join(filter(None, (about, kernel.config_json[1:-1])))
     return (
         "// Which kernel this is.\n"
         "#pragma once\n\n"
-        f"#define CUTLASS_NINJA_NAME {json.dumps(kernel.name)}\n"
-        f"#define CUTLASS_NINJA_KEY {json.dumps(key)}\n"
+        f"#define CUTLASS_NINJA_NAME {name}\n"
+        f'#define CUTLASS_NINJA_KEY "{key}"\n'
         f"#define CUTLASS_NINJA_ENTRY cutlass_ninja_{key}\n"
-        f"#define CUTLASS_NINJA_DESCRIPTION {json.dumps(text)}\n"
+        f"#define CUTLASS_NINJA_DESCRIPTION {_to_json('{' + description + '}')}\n"
     )
