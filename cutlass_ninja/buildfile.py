@@ -7,11 +7,12 @@ import os
 import re
 import shlex
 import sys
-from collections.abc import Iterable, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from itertools import groupby
 from pathlib import Path
+from typing import NamedTuple
 
 import jinja2
 
@@ -24,11 +25,13 @@ from .plan import KernelTarget, Plan
 __all__ = ["compile_commands", "escape_path", "escape_value", "render", "settle", "write_if_changed"]
 
 _FOLDER = "@FOLDER@"
+_to_json = json.JSONEncoder().encode
 _EDGE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "edge")
 
 _ODD = re.compile(r"[$ :|\x00-\x1f\ud800-\udfff]")
 _UNWRITABLE = re.compile(r"[|\x00-\x1f\ud800-\udfff]")  # The last are what Python reads bytes as that are no UTF-8.
 _SPECIAL = re.compile(r"[$ :]")
+_NO_VALUE = re.compile("[\n\ud800-\udfff]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,8 +48,7 @@ class _Runtime:
     arch: str
 
 
-@dataclass(frozen=True, slots=True)
-class _Batch:
+class _Batch(NamedTuple):
     outputs: str
     runtime: str
     keys: str
@@ -65,9 +67,9 @@ def escape_path(path: str) -> str:
 
 def escape_value(text: str) -> str:
     """A variable's value as ninja reads it. Raises InputError for one of more than one line, or that is no UTF-8."""
-    if "\n" in text:
-        raise InputError(f"error: {text!r} contains a newline, which ninja cannot express")
-    if re.search("[\ud800-\udfff]", text):
+    if found := _NO_VALUE.search(text):
+        if found[0] == "\n":
+            raise InputError(f"error: {text!r} contains a newline, which ninja cannot express")
         raise InputError(f"error: {text!r} is not UTF-8; rename it")
     return text.replace("$", "$$")
 
@@ -91,12 +93,11 @@ def render(
     cores are those of this machine unless they are given. Raises InputError for a wrong template or path.
     """
     if batches is None:
-        by_key: dict[str, KernelTarget] = {}
-        for target in plan.kernels:
-            by_key.setdefault(target.key, target)
-        batches = [[target] for target in by_key.values()]
+        batches = [[target] for target in _first_by_key(plan.kernels).values()]
+    outputs = {key: _output(target) for key, target in _first_by_key(plan.kernels).items()}
+    libraries = {target.key: _output(target) for target in plan.runtimes}
     total = memory.memory_bytes() if memory_bytes is None else memory_bytes
-    needs = [max(target.memory_bytes for target in batch) for batch in batches]
+    needs = [max([target.memory_bytes for target in batch]) for batch in batches]
     sizes = memory.pools(needs, total, memory.cores() if cores is None else cores)
     pools = [
         _Pool("heavy", sizes.heavy, _gb(sizes.heavy_bytes)),
@@ -113,10 +114,10 @@ def render(
             memory_gb=_gb(total),
             share_percent=round(memory.SHARE * 100),
             pools=[pool for pool in pools if pool.depth],
-            runtimes=[_Runtime(_output(target), target.key, escape_value(target.arch)) for target in plan.runtimes],
-            batches=[_batch(batch, need) for batch, need in zip(batches, needs)],
-            names=_names(plan.kernels),
-            outputs=" ".join(dict.fromkeys(map(_output, plan.kernels))),
+            runtimes=[_Runtime(libraries[one.key], one.key, escape_value(one.arch)) for one in plan.runtimes],
+            batches=[_batch(batch, need, outputs, libraries) for batch, need in zip(batches, needs)],
+            names=_names(plan.kernels, outputs),
+            outputs=" ".join(outputs.values()),
             inputs=[escape_path(path) for path in plan.inputs],
         )
     except jinja2.TemplateSyntaxError as error:
@@ -154,42 +155,49 @@ def compile_commands(plan: Plan) -> str:
     Written for the current folder, which is the build folder.
     """
     directory = os.getcwd()
-    texts: dict[tuple[str, Settings], str] = {}  # An entry with a mark for the folder, which is all that differs.
+    texts: dict[tuple[str, Settings], list[str]] = {}  # An entry around the folder, which is all that differs.
     entries = []
     for target in plan.kernels:
         kernel = target.kernel
         if (kernel.arch, kernel.settings) not in texts:
             arguments = commands.clangd_arguments(plan.toolchain, kernel, _FOLDER)
             entry = {"directory": directory, "file": f"{_FOLDER}/{sources.ENTRY_POINT}", "arguments": arguments}
-            texts[kernel.arch, kernel.settings] = json.dumps(entry)
-        folder = json.dumps(os.path.join(directory, store.folder(target)))[1:-1]
-        entries.append(texts[kernel.arch, kernel.settings].replace(_FOLDER, folder))
+            texts[kernel.arch, kernel.settings] = _to_json(entry).split(_FOLDER)
+        entries.append(_to_json(f"{directory}/{store.folder(target)}")[1:-1].join(texts[kernel.arch, kernel.settings]))
     return "[\n" + ",\n".join(entries) + "\n]\n"
 
 
-def _batch(targets: Sequence[KernelTarget], need: int) -> _Batch:
+def _first_by_key(targets: Iterable[KernelTarget]) -> dict[str, KernelTarget]:
+    """One target for each key: kernels that turned out to be the same share it."""
+    found: dict[str, KernelTarget] = {}
+    for target in targets:
+        found.setdefault(target.key, target)
+    return found
+
+
+def _batch(
+    targets: Sequence[KernelTarget], need: int, outputs: Mapping[str, str], libraries: Mapping[str, str]
+) -> _Batch:
     more = f" and {len(targets) - 1} more" if len(targets) > 1 else ""
-    runtimes = dict.fromkeys(target.runtime for target in targets)
     return _Batch(
-        outputs=" ".join(map(_output, targets)),
-        runtime=" ".join(escape_path(f"{store.runtime_dir(key)}/{store.LIBRARY}") for key in runtimes),
-        keys=" ".join(target.key for target in targets),
-        label=escape_value(targets[0].label + more),
-        pool="heavy" if need > memory.HEAVY_BYTES else "light",
+        " ".join([outputs[target.key] for target in targets]),
+        " ".join(dict.fromkeys([libraries[target.runtime] for target in targets])),
+        " ".join([target.key for target in targets]),
+        escape_value(targets[0].label + more),
+        "heavy" if need > memory.HEAVY_BYTES else "light",
     )
 
 
-def _names(targets: Iterable[KernelTarget]) -> list[tuple[str, str]]:
+def _names(targets: Iterable[KernelTarget], outputs: Mapping[str, str]) -> list[tuple[str, str]]:
     """Each label with its profiler, and each CUTLASS name that is no label with all of its profilers."""
-    outputs = {target.label: _output(target) for target in targets}
-    by_name = sorted(targets, key=_name)
-    for name, group in groupby(by_name, key=_name):
-        outputs.setdefault(name, " ".join(dict.fromkeys(map(_output, group))))
-    return [(escape_path(name), output) for name, output in outputs.items()]
-
-
-def _name(target: KernelTarget) -> str:
-    return target.kernel.name
+    found = {}
+    by_name: defaultdict[str, dict[str, None]] = defaultdict(dict)
+    for target in targets:
+        output = found[target.label] = outputs[target.key]
+        by_name[target.kernel.name][output] = None
+    for name in sorted(by_name.keys() - found.keys()):
+        found[name] = " ".join(by_name[name])
+    return [(escape_path(name), output) for name, output in found.items()]
 
 
 def _output(target: store.Target) -> str:
