@@ -1,11 +1,12 @@
 """Builds a sample of the shipped kernels and verifies each on this machine's GPU; prints a table.
 
     python tests/gpu/verify_kernels.py --per-manifest 40 --json verified.json configs/*.yaml
+    python tests/gpu/verify_kernels.py --all tests/data/wide_gemm.yaml
 
 Every kernel is built for this GPU, whatever its manifest's architecture, so that Turing's and Ampere's kernels run on
 Hopper too. The sample of a manifest holds each value of each of its fields, and as many pairs of values as fit. Each
-profiler runs square, tall, ragged, batched, beta != 0 and single-row problems, and 4096^3 for its speed, beside
-torch.matmul where PyTorch is installed. Exits with 1 if any result is wrong.
+profiler runs square, tall, deep, ragged, batched, beta != 0, single-row and split-K problems, as far as its kind can,
+and 4096^3 for its speed, beside torch.matmul where PyTorch is installed. Exits with 1 if any result is wrong.
 """
 
 from __future__ import annotations
@@ -32,10 +33,12 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("manifests", nargs="+")
     parser.add_argument("--per-manifest", type=int, default=20, help="kernels of each manifest (default: 20)")
+    parser.add_argument("--all", action="store_true", help="all kernels of each manifest")
     parser.add_argument("--json", metavar="FILE", help="also write every result there")
     parser.add_argument("-C", dest="folder", help="build here instead of in a temporary folder")
     options = parser.parse_args()
-    names = [name for path in options.manifests for name in sample(path, options.per_manifest)]
+    count = sys.maxsize if options.all else options.per_manifest
+    names = [name for path in options.manifests for name in sample(path, count, options.all)]
     with tempfile.TemporaryDirectory() as temporary:
         folder = options.folder or temporary
         started = time.monotonic()
@@ -47,9 +50,11 @@ def main() -> int:
     return report(results)
 
 
-def sample(path: str, count: int) -> list[str]:
-    """The names of the kernels that together show the most pairs of values, each value at least once."""
+def sample(path: str, count: int, everything: bool) -> list[str]:
+    """The names of the kernels that together show the most pairs of values, each value at least once; or all."""
     kernels = dict(generate.select(native_request([path])).kernels)
+    if everything:
+        return list(kernels)
     pairs = {name: frozenset(itertools.combinations(facets(kernel), 2)) for name, kernel in kernels.items()}
     chosen: list[str] = []
     seen: set[Any] = set()
@@ -114,16 +119,37 @@ def problems(about: Mapping[str, Any]) -> dict[str, dict[str, float]]:
     unit = max(about[f"alignment_{operand}"] for operand in "abc")
     ragged = {"m": 123 * unit, "n": 67 * unit, "k": 41 * unit}
     beta = 0 if about["element_c"] == "void" else -0.5
-    return {
+    alpha = 1.5
+    if about["element_d"] in ("s8", "u8"):
+        alpha = 1 / 32  # So that few results saturate.
+    elif about["element_epilogue"] == "s32":
+        alpha, beta = 3, -2
+    chosen = {
         "square": {"m": 1024, "n": 1024, "k": 1024},
         "tall": {"m": 8192, "n": 64, "k": 512},
-        "ragged": ragged,
-        "beta": {**ragged, "alpha": 1.5, "beta": beta},
-        "batched": {**ragged, "batch_count": 3, "alpha": -1, "beta": beta},
+        "deep": {"m": 256, "n": 384, "k": 8192, "alpha": alpha},
+        "ragged": {**ragged, "alpha": alpha},
+        "beta": {**ragged, "alpha": alpha, "beta": beta},
         "small k": {"m": 256, "n": 256, "k": unit},
         "single row": {"m": unit if "n" in about["layout_a"] + about["layout_c"] else 1, "n": 512, "k": 512},
-        "4096^3": PEAK_PROBLEM,
     }
+    if about.get("split_k_mode") != "parallel":
+        chosen["batched"] = {**ragged, "batch_count": 3, "alpha": -alpha, "beta": beta}
+    if can_split(about):
+        chosen["split"] = {**chosen["deep"], "split_k_slices": 4}
+        chosen["split ragged"] = {**chosen["beta"], "split_k_slices": 3}
+        chosen["more slices than k"] = {**chosen["small k"], "split_k_slices": 5}
+    return {**chosen, "4096^3": PEAK_PROBLEM}
+
+
+def can_split(about: Mapping[str, Any]) -> bool:
+    """Whether the kernel sums slices of K on their own."""
+    if about["gemm_kind"] == "universal3x":
+        return bool(about["tile_scheduler"] == "StreamK")
+    if about["epilogue_functor"] == "linear_combination_residual_block":
+        return False
+    serial = about["split_k_mode"] == "serial" and about["swizzling_functor"] != "StreamK"
+    return not (serial and about["element_d"] in ("s8", "u8"))
 
 
 def report(results: Sequence[Mapping[str, Any]]) -> int:

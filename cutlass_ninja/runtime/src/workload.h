@@ -8,12 +8,13 @@
 #include <string>
 #include <vector>
 
+#include "epilogue.h"
 #include "problem_space.h"
 #include "tensor.h"
 
 namespace cutlass_ninja {
 
-/// One problem, D = alpha * (sums of products of A and B) + beta * C, as numbers.
+/// One problem, D = epilogue(alpha * (sums of products of A and B), beta * C), as numbers.
 struct WorkloadShape {
   Tensor a, b, c, d;  ///< c: VOID if the kernel has none
   MatrixShape output;
@@ -24,6 +25,13 @@ struct WorkloadShape {
   cutlass_ninja_element
       math;  ///< to which operands are rounded before products; VOID: they are not
   int64_t flop, bytes;
+  cutlass_ninja_epilogue fusion{};  ///< what is done beside alpha, beta and C
+  Tensor bias{};                    ///< VOID if the kernel has none; the same for all batches
+  /// How often partial sums are rounded to D's type before the last rounding.
+  int64_t partial_roundings = 0;
+
+  /// Whether C is read.
+  bool reads_c() const { return beta != 0 || fusion.binary_op != CUTLASS_NINJA_BINARY_OP_NONE; }
 };
 
 /// One problem of one kernel.

@@ -9,7 +9,7 @@ extern "C" {
 #endif
 
 /// Raised whenever a structure of this interface changes its layout or meaning.
-#define CUTLASS_NINJA_ABI_VERSION 1
+#define CUTLASS_NINJA_ABI_VERSION 2
 
 /// Alignment in bytes that a kernel's parameter block needs (128: a TMA descriptor's).
 #define CUTLASS_NINJA_PARAMS_ALIGNMENT 128
