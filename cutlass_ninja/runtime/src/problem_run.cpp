@@ -104,7 +104,8 @@ class ProblemRun {
   std::vector<float> time() {
     TimingPlan const plan{settings_.warmup_iterations, settings_.profiling_iterations,
                           settings_.profiling_duration_ms};
-    return time_launches(plan, [this](int64_t) { launch(); }, stream_);
+    return time_launches(
+        plan, [this](int64_t) { launch(); }, stream_);
   }
 
   bool verify_integer(Outcome& outcome) {
@@ -206,10 +207,9 @@ class ProblemRun {
 
   std::string fault(Check const& check) const {
     Comparison const& comparison = check.comparison;
-    std::string const worst =
-        position_text(comparison.worst_index, shape_.output, shape_.d_strides) + " is " +
-        json_number(comparison.worst_actual) + " instead of " +
-        json_number(comparison.worst_expected);
+    std::string const worst = workload_.position(comparison.worst_index) + " is " +
+                              json_number(comparison.worst_actual) + " instead of " +
+                              json_number(comparison.worst_expected);
     std::string const data = std::string(check.data) + " check: ";
     if (check.metric == Metric::kFrobenius) {
       return data + "the relative Frobenius error " + json_number(check.error) + " exceeds " +

@@ -2,6 +2,7 @@
 #include "cutlass_ninja/gemm.h"
 #include "error.h"
 #include "profiler.h"
+#include "reference.h"
 #include "reference_gemm.h"
 
 namespace cutlass_ninja {
@@ -20,7 +21,7 @@ WorkloadShape gemm_shape(cutlass_ninja_gemm_kernel const& kernel, Problem const&
   if (static_cast<double>(m) * static_cast<double>(n) * (static_cast<double>(k) + 1) *
           static_cast<double>(batches) >
       kMaxCount) {
-    throw ProblemTooLarge("the problem has more operations than can be counted in 64 bits");
+    throw UnsupportedProblem("the problem has more operations than can be counted in 64 bits");
   }
 
   WorkloadShape shape;
@@ -90,6 +91,10 @@ class GemmWorkload : public Workload {
 
   cutlass_ninja_element reference_accumulator() const override {
     return cutlass_ninja::reference_accumulator(kernel_.a.element, kernel_.b.element);
+  }
+
+  std::string position(int64_t index) const override {
+    return position_text(index, shape_.output, shape_.d_strides);
   }
 
   void reference(Operands const& operands, void* result, cudaStream_t stream) const override {
