@@ -6,6 +6,7 @@
 
 #include "cutlass_ninja/gemm.h"
 #include "cutlass_ninja/launch.h"
+#include "cutlass_ninja/operand.h"
 
 /// The translation unit's kernel.
 extern "C" cutlass_ninja_gemm_kernel const cutlass_ninja_kernel;
@@ -20,24 +21,6 @@ inline bool is_aligned(cutlass_ninja_tensor const& tensor, size_t element_bytes,
   return reinterpret_cast<uintptr_t>(pointer) % (tensor.alignment * element_bytes) == 0 &&
          leading_dimension % tensor.alignment == 0 &&
          (batch_count == 1 || batch_stride % tensor.alignment == 0);
-}
-
-/// The size in bytes of an element of this type; 0 for void.
-inline size_t element_bytes(cutlass_ninja_element element) {
-  switch (element) {
-    case CUTLASS_NINJA_VOID:
-      return 0;
-    case CUTLASS_NINJA_S8:
-    case CUTLASS_NINJA_U8:
-      return 1;
-    case CUTLASS_NINJA_F16:
-    case CUTLASS_NINJA_BF16:
-      return 2;
-    case CUTLASS_NINJA_F64:
-      return 8;
-    default:
-      return 4;
-  }
 }
 
 /// Refuses a problem whose operands do not meet the kernel's alignment, naming the operand, a
