@@ -31,6 +31,13 @@ _ITERATORS = {
     "few_channels": "kFewChannels",
     "fixed_channels": "kFixedChannels",
 }
+_MATH_OPERATIONS = {
+    "multiply_add": "OpMultiplyAdd",
+    "multiply_add_saturate": "OpMultiplyAddSaturate",
+    "multiply_add_fast_f16": "OpMultiplyAddFastF16",
+    "multiply_add_fast_bf16": "OpMultiplyAddFastBF16",
+    "multiply_add_fast_f32": "OpMultiplyAddFastF32",
+}
 _CHANNEL_ITERATORS = ("few_channels", "fixed_channels")
 _STRIDES = {"strided": "kStrided", "unity": "kUnity"}
 _GROUP_MODES = {"none": "kNone", "single_group": "kSingleGroup", "multiple_group": "kMultipleGroup"}
@@ -101,6 +108,11 @@ FIELDS = (
     Field("alignment_c", Integer(1, 16), "C's and D's; default: alignment, at most 8 elements and 16 bytes"),
     Field("instruction_shape", Shape(3), "M, N and K of the instruction", required=True),
     Field(
+        "math_operation",
+        Choice(tuple(_MATH_OPERATIONS), "math operation"),
+        "what is done with the operands; default: multiply_add, for integers multiply_add_saturate",
+    ),
+    Field(
         "tile_description",
         Record(
             (
@@ -167,6 +179,7 @@ def configure(member: Mapping[str, Value]) -> Config:
         "alignment_b": values.get("alignment_b", alignment),
         "alignment_c": values.get("alignment_c", min(alignment, _widest(element_c), _MAX_ALIGNMENT_C)),
         "instruction_shape": instruction,
+        "math_operation": values.get("math_operation", threadblock.default_math_operation(element_a)),
         "threadblock_shape": tile["threadblock_shape"],
         "warp_count": tile["warp_count"],
         "stages": tile["stages"],
@@ -187,6 +200,8 @@ def name(config: Config) -> str:
     core = ELEMENTS[accumulator].letter
     if config["opcode_class"] != "simt":
         core += "".join(map(str, config["instruction_shape"]))
+        if (math := threadblock.math_element(config)) not in ("void", config["element_a"]):
+            core += math
     core += f"{config['conv_kind']}_{config['iterator_algorithm']}"
     if config["element_a"] != accumulator:
         core += f"_{config['element_a']}"
@@ -205,7 +220,6 @@ def template_values(config: Config, arch: Arch) -> Mapping[str, Any]:
     """What templates/conv2d needs beside the configuration itself."""
     kernel, functor = _KERNELS[config["conv_kind"]], _FUNCTORS[config["epilogue_functor"]]
     grouped = config["group_mode"] != "none"
-    saturates = ELEMENTS[config["element_accumulator"]].name == "s32"
     return {
         **config,
         **{f"type_{operand}": ELEMENTS[config[f"element_{operand}"]].cpp for operand in ("a", "b", "c")},
@@ -217,7 +231,8 @@ def template_values(config: Config, arch: Arch) -> Mapping[str, Any]:
         "functor_header": functor.header,
         "arch_tag": threadblock.arch_tag(config),
         "warp_shape": threadblock.warp_shape(config),
-        "math_operation": "OpMultiplyAddSaturate" if saturates else "OpMultiplyAdd",
+        "math_tag": _MATH_OPERATIONS[config["math_operation"]],
+        "element_math": threadblock.math_element(config),
         "swizzle": _SWIZZLES[config["swizzling_functor"]].cpp,
         "group_mode_tag": _GROUP_MODES[config["group_mode"]],
         "iterator_algorithm_tag": _ITERATORS[config["iterator_algorithm"]],

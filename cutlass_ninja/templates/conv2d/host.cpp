@@ -112,5 +112,5 @@ extern "C" cutlass_ninja_conv2d_kernel const cutlass_ninja_kernel = {
     workspace_bytes,
     initialize,
     run,
-    /*element_math=*/CUTLASS_NINJA_VOID,
+    /*element_math=*/CUTLASS_NINJA_{{ element_math | upper }},
 };

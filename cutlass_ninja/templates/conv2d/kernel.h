@@ -18,7 +18,7 @@ using ConvKernel = cutlass::conv::kernel::{{ default_kernel }}<
         {{ type_c }}, {{ alignment_c }}, {{ type_accumulator }}, {{ type_epilogue }}>,
     {{ swizzle }},
     {{ stages }},
-    cutlass::arch::{{ math_operation }},
+    cutlass::arch::{{ math_tag }},
 {%- if group_mode != "none" %}
     cutlass::conv::GroupMode::{{ group_mode_tag }},
 {%- endif %}
