@@ -98,7 +98,7 @@ WorkloadShape conv2d_shape(cutlass_ninja_conv2d_kernel const& kernel, Problem co
   shape.c_strides = packed(CUTLASS_NINJA_ROW_MAJOR, gemm.m, gemm.n);
   shape.d_strides = shape.c_strides;
   shape.depth = gemm.k;
-  shape.slices = x.split_k_slices;
+  shape.partial_roundings = x.split_k_slices - 1;
   shape.alpha = problem.scalar("alpha");
   shape.beta = problem.scalar("beta");
   shape.accumulator = kernel.accumulator;

@@ -21,7 +21,6 @@ struct WorkloadShape {
   MatrixShape output;
   MatrixStrides c_strides, d_strides;  ///< d's are packed
   int64_t depth;                       ///< products summed for one element of D
-  int64_t slices = 1;  ///< parts of a sum that are added in D, each rounded to its type (split-K)
   double alpha, beta;
   cutlass_ninja_element accumulator, epilogue;
   cutlass_ninja_element
