@@ -280,13 +280,13 @@ def _kind_violations(config: Config) -> Iterator[Violation]:
         elif simt:
             yield Violation("group_mode", "CUTLASS has group convolutions for tensor cores, not for SIMT kernels")
         elif (iterator, group_mode) == ("optimized", "multiple_group"):
-            yield Violation("iterator_algorithm", "group_mode multiple_group needs the analytic iterator")
+            yield Violation("group_mode", "group_mode multiple_group needs iterator_algorithm analytic")
     strided_dgrad = kind == "dgrad" and config["stride_support"] == "strided"
     swizzle = config["swizzling_functor"]
     if _SWIZZLES[swizzle].strided_dgrad != strided_dgrad:
-        suited = " or ".join(name for name, one in _SWIZZLES.items() if one.strided_dgrad == strided_dgrad)
-        what = "strided dgrad" if strided_dgrad else "all but strided dgrad"
-        yield Violation("swizzling_functor", f"swizzling_functor is {swizzle}; {what} needs {suited}")
+        suited = ", ".join(name for name, one in _SWIZZLES.items() if one.strided_dgrad == strided_dgrad)
+        what = "a strided dgrad kernel" if strided_dgrad else "a kernel other than strided dgrad"
+        yield Violation("swizzling_functor", f"swizzling_functor is {swizzle}; {what} needs one of {suited}")
 
 
 def _element_violations(config: Config) -> Iterator[Violation]:
@@ -306,10 +306,10 @@ def _element_violations(config: Config) -> Iterator[Violation]:
             f"tensor cores take {a} along the summed index only, as fprop has it; {config['conv_kind']} has it not",
         )
     clamps = config["epilogue_functor"] == "linear_combination_clamp"
-    if narrow != clamps:
-        what = f"{c}, which must saturate" if narrow else f"{c}, which need not saturate"
-        needed = "linear_combination_clamp" if narrow else "linear_combination"
-        yield Violation("epilogue_functor", f"C is {what}: use {needed}")
+    if narrow and not clamps:
+        yield Violation("element_c", f"C is {c}, which must saturate: use epilogue_functor linear_combination_clamp")
+    if clamps and not narrow:
+        yield Violation("epilogue_functor", f"linear_combination_clamp is for 8-bit integers, and C is {c}")
     epilogue = config["element_epilogue"]
     allowed = ("f32",) if narrow else (accumulator, "f32") if integer else (accumulator,)
     if accumulator == "f16":
@@ -317,7 +317,7 @@ def _element_violations(config: Config) -> Iterator[Violation]:
     if epilogue not in allowed:
         yield Violation(
             "element_epilogue",
-            f"element_epilogue is {epilogue}; {accumulator} accumulators and a {c} C need {' or '.join(allowed)}",
+            f"element_epilogue is {epilogue}; with {accumulator} accumulators and C in {c} use {' or '.join(allowed)}",
         )
 
 
