@@ -75,6 +75,8 @@ _FUNCTORS = {
     "linear_combination_clamp": _Functor("LinearCombinationClamp", "linear_combination_clamp.h"),
 }
 """Epilogues; one that clamps is for 8-bit integers, and for them alone."""
+_EPILOGUES = {"f16": ("f16", "f32"), "f32": ("f32",), "s32": ("s32", "f32")}
+"""What alpha and beta may be, by the accumulators' type. A D of 8 bits needs f32."""
 
 FIELDS = (
     Field("conv_kind", Choice(tuple(_KERNELS), "convolution kind"), "which of the three products", required=True),
@@ -299,8 +301,8 @@ def _element_violations(config: Config) -> Iterator[Violation]:
             "element_c",
             f"C is {c}; a conv2d kernel writes its operands' type ({a}) or its accumulators' ({accumulator})",
         )
-    integer, narrow = ELEMENTS[a].integer, ELEMENTS[c].bits == 8
-    if integer and config["conv_kind"] != "fprop":
+    narrow = ELEMENTS[c].bits == 8
+    if ELEMENTS[a].integer and config["conv_kind"] != "fprop":
         yield Violation(
             "element_a",
             f"tensor cores take {a} along the summed index only, as fprop has it; {config['conv_kind']} has it not",
@@ -311,9 +313,7 @@ def _element_violations(config: Config) -> Iterator[Violation]:
     if clamps and not narrow:
         yield Violation("epilogue_functor", f"linear_combination_clamp is for 8-bit integers, and C is {c}")
     epilogue = config["element_epilogue"]
-    allowed = ("f32",) if narrow else (accumulator, "f32") if integer else (accumulator,)
-    if accumulator == "f16":
-        allowed = ("f16", "f32")
+    allowed = ("f32",) if narrow else _EPILOGUES[accumulator]
     if epilogue not in allowed:
         yield Violation(
             "element_epilogue",
