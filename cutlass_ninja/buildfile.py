@@ -17,6 +17,7 @@ from typing import NamedTuple
 import jinja2
 
 from . import commands, memory, sources, store
+from .batches import Batch
 from .errors import InputError
 from .files import write_if_changed
 from .kernel import Settings
@@ -77,10 +78,10 @@ def escape_value(text: str) -> str:
 def render(
     template: str,
     plan: Plan,
+    batches: Sequence[Batch],
     *,
     name: str = "build.ninja.in",
     builddir: str | None = store.CACHE,
-    batches: Sequence[Sequence[KernelTarget]] | None = None,
     python: str = sys.executable,
     keep_scratch: bool = False,
     memory_bytes: int | None = None,
@@ -89,16 +90,13 @@ def render(
     """The text of build.ninja by `template`, which is that of build.ninja.in; errors call it `name`.
 
     `builddir` is where ninja keeps its log; None: in the build folder itself. Each batch of kernels is compiled by one
-    edge; without `batches`, each kernel by one of its own. The memory and the
-    cores are those of this machine unless they are given. Raises InputError for a wrong template or path.
+    edge. The memory and the cores are those of this machine unless they are given. Raises InputError for a wrong
+    template or path.
     """
-    if batches is None:
-        batches = [[target] for target in _first_by_key(plan.kernels).values()]
     outputs = {key: _output(target) for key, target in _first_by_key(plan.kernels).items()}
     libraries = {target.key: _output(target) for target in plan.runtimes}
     total = memory.memory_bytes() if memory_bytes is None else memory_bytes
-    needs = [max([target.memory_bytes for target in batch]) for batch in batches]
-    sizes = memory.pools(needs, total, memory.cores() if cores is None else cores)
+    sizes = memory.pools([batch.memory_bytes for batch in batches], total, memory.cores() if cores is None else cores)
     pools = [
         _Pool("heavy", sizes.heavy, _gb(sizes.heavy_bytes)),
         _Pool("light", sizes.light, _gb(sizes.light_bytes)),
@@ -115,7 +113,7 @@ def render(
             share_percent=round(memory.SHARE * 100),
             pools=[pool for pool in pools if pool.depth],
             runtimes=[_Runtime(libraries[one.key], one.key, escape_value(one.arch)) for one in plan.runtimes],
-            batches=[_batch(batch, need, outputs, libraries) for batch, need in zip(batches, needs)],
+            batches=[_batch(batch, outputs, libraries) for batch in batches],
             names=_names(plan.kernels, outputs),
             outputs=" ".join(outputs.values()),
             inputs=[escape_path(path) for path in plan.inputs],
@@ -175,16 +173,15 @@ def _first_by_key(targets: Iterable[KernelTarget]) -> dict[str, KernelTarget]:
     return found
 
 
-def _batch(
-    targets: Sequence[KernelTarget], need: int, outputs: Mapping[str, str], libraries: Mapping[str, str]
-) -> _Batch:
+def _batch(batch: Batch, outputs: Mapping[str, str], libraries: Mapping[str, str]) -> _Batch:
+    targets = batch.targets
     more = f" and {len(targets) - 1} more" if len(targets) > 1 else ""
     return _Batch(
         " ".join([outputs[target.key] for target in targets]),
         " ".join(dict.fromkeys([libraries[target.runtime] for target in targets])),
         " ".join([target.key for target in targets]),
         escape_value(targets[0].label + more),
-        "heavy" if need > memory.HEAVY_BYTES else "light",
+        "heavy" if batch.memory_bytes > memory.HEAVY_BYTES else "light",
     )
 
 

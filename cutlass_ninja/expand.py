@@ -8,7 +8,7 @@ import itertools
 import os
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from itertools import repeat
 from operator import itemgetter
@@ -16,7 +16,7 @@ from typing import Any
 
 from .arch import ARCHS, NATIVE, Arch
 from .errors import InputError, ManifestError
-from .kernel import Kernel
+from .kernel import BATCHED, Kernel
 from .manifest import Family, Manifest
 from .memo import Memo, fingerprint
 from .operations import OPERATIONS
@@ -44,12 +44,13 @@ def expand(
     native: Callable[[], Sequence[Arch]],
     archs: Sequence[str] = (),
     only: Sequence[str] = (),
+    compile: str = BATCHED,
 ) -> Expansion:
     """All kernels of the manifests.
 
     `native` is asked for this machine's architectures when one is wanted; `archs` replaces the manifests' own; `only`
-    keeps the labels or names that match one of these globs. Raises ManifestError with a line for each invalid member,
-    InputError when `only` matches nothing.
+    keeps the labels or names that match one of these globs; `compile` is how they are to be compiled, one of
+    kernel.WAYS. Raises ManifestError with a line for each invalid member, InputError when `only` matches nothing.
     """
     resolve = _Resolver(native, archs)
     rules = {kind: _Rules(operation) for kind, operation in OPERATIONS.items()}
@@ -59,6 +60,7 @@ def expand(
     for manifest in manifests:
         for family in manifest.families:
             reasons: Counter[str] = Counter()
+            family = replace(family, settings=replace(family.settings, compile=compile))
             for kernel, problems in _members(family, resolve(family.arch), rules[family.operation]):
                 if kernel is not None:
                     kernels.setdefault(_identity(kernel), kernel)

@@ -9,11 +9,25 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from . import arch, buildfile, clock, expand, links, manifest, scratch, store, toolchain, unchanged, used
+from . import (
+    arch,
+    batches,
+    buildfile,
+    clock,
+    expand,
+    links,
+    manifest,
+    memory,
+    scratch,
+    store,
+    toolchain,
+    unchanged,
+    used,
+)
 from .arch import ARCHS, NATIVE
 from .errors import BuildError, InputError
 from .files import write_if_changed, writing
-from .kernel import Kernel
+from .kernel import BATCHED, Kernel
 from .keys import Keyer
 from .operations import OPERATIONS
 from .plan import KernelTarget, Plan, RuntimeTarget
@@ -39,6 +53,7 @@ class Request:
     cutlass: str | None = None
     template: str | None = None
     keep_scratch: bool = False
+    compile: str = BATCHED
 
 
 @dataclass(frozen=True)
@@ -68,7 +83,7 @@ class Generated:
 def select(request: Request) -> Selection:
     """Manifests -> kernels. Raises ManifestError, InputError, MachineError (arch: native without a GPU)."""
     manifests = manifest.load_all(request.manifests, OPERATIONS, tuple(ARCHS))
-    expansion = expand.expand(manifests, arch.native, request.archs, request.only)
+    expansion = expand.expand(manifests, arch.native, request.archs, request.only, request.compile)
     named = {value.data: value for one in manifests if (value := one.cutlass) is not None}
     if len(named) > 1 and not request.cutlass:
         first, second, *_ = named.values()
@@ -100,7 +115,7 @@ def plan(request: Request, selection: Selection, tools: Toolchain, build_folder:
             label,
             keys[label],
             runtimes[kernel.arch],
-            OPERATIONS[kernel.operation].compile_memory_bytes(kernel.config),
+            OPERATIONS[kernel.operation].cost(kernel.config).memory_bytes,
             kernel,
         )
         for label, kernel in selection.kernels.items()
@@ -127,9 +142,11 @@ def write(request: Request, selection: Selection, plan: Plan, template: str, sta
     `started` is when the first input was read, as clock.precisely() gave it. Raises BuildError, InputError.
     """
     _check_folder(os.getcwd())
+    states = store.survey(plan.kernels)
     text = buildfile.render(
         template,
         plan,
+        batches.plan_batches(plan, states, memory.memory_bytes(), memory.cores()),
         name=template_path(request),
         builddir=store.CACHE if store.is_writable() else None,
         keep_scratch=request.keep_scratch,
@@ -143,7 +160,8 @@ def write(request: Request, selection: Selection, plan: Plan, template: str, sta
     if selection.native or _has_changed(plan.inputs, started):
         unchanged.forget()
     else:
-        unchanged.remember(plan, selection.cutlass, selection.skipped, _OUTPUTS)
+        missing = [key for key, state in states.items() if state.status is not Status.CACHED]
+        unchanged.remember(plan, selection.cutlass, selection.skipped, _OUTPUTS, missing)
 
 
 def settle(request: Request, plan: Plan, started: int, by_ninja: bool) -> Generated:
@@ -237,6 +255,8 @@ def _command(request: Request, build_folder: str) -> tuple[str, ...]:
             command += [option, _from(path, build_folder) if os.path.exists(path) else path]
     if request.keep_scratch:
         command.append("--keep-scratch")
+    if request.compile != BATCHED:
+        command += ["--compile", request.compile]
     return tuple(command)
 
 

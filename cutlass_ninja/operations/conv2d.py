@@ -17,7 +17,7 @@ from ..arch import Arch
 from ..elements import ELEMENTS
 from ..schema import Choice, Field, Integer, Number, Record, Shape, Value
 from . import threadblock
-from .operation import Config, Operation, Violation
+from .operation import Config, Cost, Operation, Violation
 
 _OPERANDS = ("f16", "bf16", "tf32", "f32", "s8", "u8")
 _MAX_EXTENT = 2**31 - 1
@@ -244,8 +244,8 @@ def template_values(config: Config, arch: Arch) -> Mapping[str, Any]:
     }
 
 
-def _compile_memory_bytes(config: Config) -> int:
-    return 1_000_000_000
+def _cost(config: Config) -> Cost:
+    return Cost(1_000_000_000, 30_000_000, 4.2, 1.2)
 
 
 def _widest(element: str) -> int:
@@ -330,5 +330,21 @@ OPERATION = Operation(
     name=name,
     templates=lambda config: "conv2d",
     template_values=template_values,
-    compile_memory_bytes=_compile_memory_bytes,
+    cost=_cost,
+    alike=(
+        "conv_kind",
+        "opcode_class",
+        "element_a",
+        "element_b",
+        "element_accumulator",
+        "instruction_shape",
+        "threadblock_shape",
+        "warp_count",
+        "iterator_algorithm",
+        "element_c",
+        "stride_support",
+        "group_mode",
+        "alignment_a",
+        "stages",
+    ),
 )

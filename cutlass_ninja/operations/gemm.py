@@ -13,7 +13,7 @@ from ..arch import Arch
 from ..elements import ELEMENTS
 from ..schema import Choice, Field, Integer, Number, Record, Shape, Text, Value
 from . import epilogue, sm90, threadblock
-from .operation import Config, Operation, Violation
+from .operation import Config, Cost, Operation, Violation
 
 _OPERANDS = ("f16", "bf16", "tf32", "f32", "f64", "s8", "u8")
 _RESULTS = (*_OPERANDS, "s32")
@@ -247,8 +247,15 @@ def _templates(config: Config) -> str:
     return f"gemm/{config['gemm_kind']}"
 
 
-def _compile_memory_bytes(config: Config) -> int:
-    return 1_000_000_000 if config["gemm_kind"] == "universal" else 3_400_000_000
+_COSTS = {
+    "universal": Cost(1_000_000_000, 30_000_000, 4.2, 1.2),
+    "universal3x": Cost(3_400_000_000, 400_000_000, 24.0, 4.5),
+}
+"""By gemm_kind."""
+
+
+def _cost(config: Config) -> Cost:
+    return _COSTS[config["gemm_kind"]]
 
 
 def _widest(element: str) -> int:
@@ -384,6 +391,28 @@ OPERATION = Operation(
     name=name,
     templates=_templates,
     template_values=template_values,
-    compile_memory_bytes=_compile_memory_bytes,
+    cost=_cost,
+    alike=(
+        "gemm_kind",
+        "opcode_class",
+        "element_a",
+        "element_b",
+        "element_accumulator",
+        "instruction_shape",
+        "threadblock_shape",
+        "warp_count",
+        "kernel_schedule",
+        "element_c",
+        "element_d",
+        "epilogue_functor",
+        "epilogue_schedule",
+        "tile_scheduler",
+        "layout_a",
+        "layout_b",
+        "layout_c",
+        "alignment_a",
+        "stages",
+        "cluster_shape",
+    ),
     unremarkable={**epilogue.UNREMARKABLE, "swizzling_functor": "Identity8", "split_k_mode": "serial"},
 )

@@ -196,6 +196,7 @@ class Conv2dOperation : public Operation {
     key = kernel.key;
     kind = kernel.operation;
     footprint = kernel.footprint;
+    load = kernel.load;
   }
 
   /// Names and defaults are cutlass_profiler's.

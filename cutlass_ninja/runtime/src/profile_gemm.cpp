@@ -159,6 +159,7 @@ class GemmOperation : public Operation {
     key = kernel.key;
     kind = kernel.operation;
     footprint = kernel.footprint;
+    load = kernel.load;
   }
 
   std::vector<Field> const& fields() const override { return fields_; }

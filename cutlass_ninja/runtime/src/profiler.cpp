@@ -28,6 +28,12 @@ int profile_problems(Operation const& operation, Arguments const& arguments) {
   Settings const& settings = arguments.settings;
   Device const device = use_device(settings.device);
   Stream const stream;
+  char const* reason = nullptr;
+  if (operation.load(&reason) != CUTLASS_NINJA_SUCCESS) {
+    check_kernel_image(cudaGetLastError());
+    print_error(std::string(operation.name) + ": " + reason);
+    return kWrongResult;
+  }
   bool lost = false, wrong = false, supported = false;
   std::string first_reason;
 

@@ -1,4 +1,5 @@
 // The device half: the kernel's entry point, under a name that no other kernel has.
+#include "cutlass_ninja/module.h"
 #include "identity.h"
 #include "kernel.h"
 
@@ -10,3 +11,8 @@ extern "C" __global__ void CUTLASS_NINJA_ENTRY(ConvKernel::Params params) {
   ConvKernel kernel;
   kernel(params, *reinterpret_cast<ConvKernel::SharedStorage*>(shared_storage));
 }
+
+{% set params = "ConvKernel::Params" -%}
+{% set shared_storage = "sizeof(ConvKernel::SharedStorage)" -%}
+{% set threads = "ConvKernel::kThreadCount" -%}
+{% include "device_half.cu" %}

@@ -3,10 +3,18 @@
 
 #include "cutlass/conv/device/implicit_gemm_convolution.h"
 #include "cutlass_ninja/conv2d_host.h"
+#include "cutlass_ninja/module.h"
 #include "identity.h"
 #include "kernel.h"
 
+extern "C" cutlass_ninja_conv2d_kernel const CUTLASS_NINJA_KERNEL;
+
 namespace {
+
+{% set params = "ConvKernel::Params" -%}
+{% set shared_storage = "sizeof(ConvKernel::SharedStorage)" -%}
+{% set threads = "ConvKernel::kThreadCount" -%}
+{% include "host_half.cpp" %}
 
 using Params = ConvKernel::Params;
 using Device = cutlass::conv::device::ImplicitGemmConvolution<ConvKernel>;
@@ -72,8 +80,8 @@ size_t workspace_bytes(cutlass_ninja_conv2d_arguments const* g) {
 
 cutlass_ninja_status initialize(cutlass_ninja_conv2d_arguments const* g, void* workspace,
                                 void* params, cudaStream_t stream) {
-  void const* entry = reinterpret_cast<void const*>(&CUTLASS_NINJA_ENTRY);
-  if (cutlass_ninja::reserve_shared_memory(entry, sizeof(ConvKernel::SharedStorage)) != cudaSuccess)
+  void const* entry = kernel_entry();
+  if (!entry || cutlass_ninja::reserve_shared_memory(entry, sizeof(ConvKernel::SharedStorage)) != cudaSuccess)
     return CUTLASS_NINJA_ERROR_INTERNAL;
   ConvKernel::Arguments const arguments = lower(*g);
   // Split-K slices take turns by semaphores, which must be 0 before a launch and are so after it.
@@ -84,16 +92,15 @@ cutlass_ninja_status initialize(cutlass_ninja_conv2d_arguments const* g, void* w
 }
 
 cudaError_t run(void* params, cudaStream_t stream) {
-  void const* entry = reinterpret_cast<void const*>(&CUTLASS_NINJA_ENTRY);
   ConvKernel::ThreadblockSwizzle const swizzle;
   dim3 const grid = swizzle.get_grid_shape(static_cast<Params*>(params)->grid_tiled_shape);
-  return cutlass_ninja::launch(entry, grid, dim3(ConvKernel::kThreadCount), dim3(1),
+  return cutlass_ninja::launch(kernel_entry(), grid, dim3(ConvKernel::kThreadCount), dim3(1),
                                sizeof(ConvKernel::SharedStorage), params, stream);
 }
 
 }  // namespace
 
-extern "C" cutlass_ninja_conv2d_kernel const cutlass_ninja_kernel = {
+extern "C" cutlass_ninja_conv2d_kernel const CUTLASS_NINJA_KERNEL = {
     CUTLASS_NINJA_ABI_VERSION,
     CUTLASS_NINJA_DESCRIPTION,
     CUTLASS_NINJA_NAME,
@@ -108,6 +115,7 @@ extern "C" cutlass_ninja_conv2d_kernel const cutlass_ninja_kernel = {
         ConvKernel::kThreadCount,
         {1, 1, 1},
     },
+    load,
     can_implement,
     workspace_bytes,
     initialize,

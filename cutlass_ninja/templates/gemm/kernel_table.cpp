@@ -4,7 +4,7 @@ static_assert(alignof({{ block }}) <= CUTLASS_NINJA_PARAMS_ALIGNMENT,
 {% macro tensor(operand, alignment) -%}
 {CUTLASS_NINJA_{{ operand[0] | upper }}, {{ "CUTLASS_NINJA_COLUMN_MAJOR" if operand[1] == "n" else "CUTLASS_NINJA_ROW_MAJOR" }}, {{ alignment }}}
 {%- endmacro -%}
-extern "C" cutlass_ninja_gemm_kernel const cutlass_ninja_kernel = {
+extern "C" cutlass_ninja_gemm_kernel const CUTLASS_NINJA_KERNEL = {
     CUTLASS_NINJA_ABI_VERSION,
     CUTLASS_NINJA_DESCRIPTION,
     CUTLASS_NINJA_NAME,
@@ -22,6 +22,7 @@ extern "C" cutlass_ninja_gemm_kernel const cutlass_ninja_kernel = {
         {{ threads }},
         { {{ (cluster_shape | default([1, 1, 1])) | join(", ") }} },
     },
+    load,
     can_implement,
     workspace_bytes,
     initialize,

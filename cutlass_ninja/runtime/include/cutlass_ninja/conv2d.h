@@ -86,6 +86,7 @@ typedef struct {
   cutlass_ninja_element element_epilogue;
   cutlass_ninja_footprint footprint;
 
+  cutlass_ninja_status (*load)(char const** reason);
   cutlass_ninja_status (*can_implement)(cutlass_ninja_conv2d_arguments const*, char const** reason);
   size_t (*workspace_bytes)(cutlass_ninja_conv2d_arguments const*);
   cutlass_ninja_status (*initialize)(cutlass_ninja_conv2d_arguments const*, void* workspace,

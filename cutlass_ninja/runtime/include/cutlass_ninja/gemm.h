@@ -40,6 +40,9 @@ typedef struct {
   cutlass_ninja_element element_epilogue;  ///< the type in which alpha and beta are applied
   cutlass_ninja_footprint footprint;
 
+  /// Loads the kernel's device half and compares it with the host half. `initialize` does it, too,
+  /// but does not say what is wrong: `*reason` (if not null) gets a static string. Needs a GPU.
+  cutlass_ninja_status (*load)(char const** reason);
   /// Whether the kernel runs this problem. Needs no GPU. `*reason` (if not null) gets a static
   /// string that says why not.
   cutlass_ninja_status (*can_implement)(cutlass_ninja_gemm_arguments const*, char const** reason);

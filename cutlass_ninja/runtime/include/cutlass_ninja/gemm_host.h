@@ -8,9 +8,6 @@
 #include "cutlass_ninja/launch.h"
 #include "cutlass_ninja/operand.h"
 
-/// The translation unit's kernel.
-extern "C" cutlass_ninja_gemm_kernel const cutlass_ninja_kernel;
-
 namespace cutlass_ninja {
 
 /// Whether a pointer, its leading dimension and, in a batch, its stride meet the operand's

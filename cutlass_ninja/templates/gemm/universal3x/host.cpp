@@ -2,10 +2,18 @@
 #include <new>
 
 #include "cutlass_ninja/gemm_host.h"
+#include "cutlass_ninja/module.h"
 #include "identity.h"
 #include "kernel.h"
 
+extern "C" cutlass_ninja_gemm_kernel const CUTLASS_NINJA_KERNEL;
+
 namespace {
+
+{% set params = "GemmKernel::Params" -%}
+{% set shared_storage = "GemmKernel::SharedStorageSize" -%}
+{% set threads = "GemmKernel::MaxThreadsPerBlock" -%}
+{% include "host_half.cpp" %}
 
 {% if tile_scheduler == "StreamK" -%}
 /// A parameter block. The kernel leaves its barriers as they are in the end: each launch must begin with a workspace
@@ -84,7 +92,7 @@ GemmKernel::Arguments lower(cutlass_ninja_gemm_arguments const& g, int multiproc
 }
 
 cutlass_ninja_status can_implement(cutlass_ninja_gemm_arguments const* g, char const** reason) {
-  auto status = cutlass_ninja::check_operands(cutlass_ninja_kernel, *g, reason);
+  auto status = cutlass_ninja::check_operands(CUTLASS_NINJA_KERNEL, *g, reason);
   if (status != CUTLASS_NINJA_SUCCESS) return status;
 {%- if tile_scheduler != "StreamK" %}
   if (g->split_k_slices > 1)
@@ -101,8 +109,8 @@ size_t workspace_bytes(cutlass_ninja_gemm_arguments const* g) {
 
 cutlass_ninja_status initialize(cutlass_ninja_gemm_arguments const* g, void* workspace,
                                 void* params, cudaStream_t stream) {
-  void const* entry = reinterpret_cast<void const*>(&CUTLASS_NINJA_ENTRY);
-  if (cutlass_ninja::reserve_shared_memory(entry, GemmKernel::SharedStorageSize) != cudaSuccess)
+  void const* entry = kernel_entry();
+  if (!entry || cutlass_ninja::reserve_shared_memory(entry, GemmKernel::SharedStorageSize) != cudaSuccess)
     return CUTLASS_NINJA_ERROR_INTERNAL;
 {%- if not portable_cluster %}
   if (cutlass_ninja::allow_large_cluster(entry) != cudaSuccess) return CUTLASS_NINJA_ERROR_INTERNAL;
@@ -119,21 +127,18 @@ cutlass_ninja_status initialize(cutlass_ninja_gemm_arguments const* g, void* wor
 }
 
 cudaError_t run(void* params, cudaStream_t stream) {
-  void const* entry = reinterpret_cast<void const*>(&CUTLASS_NINJA_ENTRY);
   auto* block = static_cast<Block*>(params);
 {%- if tile_scheduler == "StreamK" %}
   if (GemmKernel::initialize_workspace(block->arguments, block->workspace, stream) != cutlass::Status::kSuccess)
     return cudaErrorUnknown;
 {%- endif %}
   dim3 const grid = GemmKernel::get_grid_shape(block->params);
-  return cutlass_ninja::launch(entry, grid, GemmKernel::get_block_shape(),
+  return cutlass_ninja::launch(kernel_entry(), grid, GemmKernel::get_block_shape(),
                                dim3({{ cluster_shape | join(", ") }}),
                                GemmKernel::SharedStorageSize, &block->params, stream);
 }
 
 }  // namespace
 
-{% set threads = "GemmKernel::MaxThreadsPerBlock" %}
 {% set block = "Block" %}
-{% set shared_storage = "GemmKernel::SharedStorageSize" %}
 {% include "gemm/kernel_table.cpp" %}
