@@ -112,6 +112,7 @@ def plan(request: Request, selection: Selection, tools: Toolchain, build_folder:
         targets,
         _command(request, build_folder),
         tuple(dict.fromkeys(_from(path, build_folder) for path in inputs if not _same(path, build_folder))),
+        keyer.digests(),
     )
 
 
@@ -220,7 +221,7 @@ def _inputs(request: Request, tools: Toolchain, keyer: Keyer) -> list[str]:
         template_path(request),
         *sorted({tools.nvcc, tools.host_compiler, tools.cudart}),
         *sorted(map(str, package)),
-        *sorted(keyer.files()),
+        *sorted(keyer.digests()),
         *sorted(keyer.folders()),
     ]
 

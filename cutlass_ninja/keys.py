@@ -92,9 +92,9 @@ class Keyer:
             self._runtimes[arch] = Identity(context.digest.hex()[:_KEY_DIGITS], context)
         return self._runtimes[arch]
 
-    def files(self) -> set[str]:
-        """Absolute paths of all headers that the kernels asked for include."""
-        return {path for context in self._contexts.values() for path in context.files}
+    def digests(self) -> dict[str, str]:
+        """All headers that the kernels asked for include: digests of their content by absolute path."""
+        return {header.path: header.digest for context in self._contexts.values() for header in context.headers}
 
     def folders(self) -> set[str]:
         """Absolute paths of the folders in which a new header could change a key."""
