@@ -9,7 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from . import arch, buildfile, clock, expand, links, manifest, scratch, store, toolchain, unchanged, used
+from . import arch, buildfile, clock, expand, links, manifest, memory, scratch, store, toolchain, unchanged, used
 from .arch import ARCHS, NATIVE
 from .errors import BuildError, InputError
 from .files import write_if_changed, writing
@@ -93,17 +93,17 @@ def find_toolchain(request: Request, selection: Selection) -> Toolchain:
 def plan(request: Request, selection: Selection, tools: Toolchain, build_folder: str) -> Plan:
     """Kernels -> keys -> the plan of a build in `build_folder`."""
     keyer = Keyer(tools)
-    keys = {label: keyer.kernel(kernel).key for label, kernel in selection.kernels.items()}
+    keys = keyer.keys(list(selection.kernels.values()), memory.cores())
     runtimes = {name: keyer.runtime(name).key for name in sorted({one.arch for one in selection.kernels.values()})}
     targets = tuple(
         KernelTarget(
             label,
-            keys[label],
+            key,
             runtimes[kernel.arch],
             OPERATIONS[kernel.operation].compile_memory_bytes(kernel.config),
             kernel,
         )
-        for label, kernel in selection.kernels.items()
+        for key, (label, kernel) in zip(keys, selection.kernels.items())
     )
     inputs = _inputs(request, tools, keyer)
     return Plan(
