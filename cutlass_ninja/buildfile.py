@@ -14,8 +14,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-import jinja2
-
 from . import commands, memory, sources, store
 from .errors import InputError
 from .files import write_if_changed
@@ -92,6 +90,8 @@ def render(
     edge; without `batches`, each kernel by one of its own. The memory and the
     cores are those of this machine unless they are given. Raises InputError for a wrong template or path.
     """
+    import jinja2  # Where nothing has changed, it is not needed, and importing it takes a while.
+
     by_key: dict[str, KernelTarget] = {}
     for target in plan.kernels:
         by_key.setdefault(target.key, target)
