@@ -24,6 +24,7 @@ from .schema import Value
 
 _SHOWN_ERRORS = 50
 _ABSENT = object()
+_LONGEST_LABEL = 240  # A file's name has 255 bytes at most.
 
 
 @dataclass(frozen=True)
@@ -156,8 +157,14 @@ def _label(kernels: Iterable[Kernel]) -> dict[str, Kernel]:
             labels = ["-".join(filter(None, parts)) for parts in zip(repeat(name), *differing)]
             if len(set(labels)) < len(labels):  # They differ in what a label does not show.
                 labels = [f"{label}-{_digest(kernel)}" for label, kernel in zip(labels, namesakes)]
+            labels = [_shortened(label, kernel) for label, kernel in zip(labels, namesakes)]
             labelled.update(zip(labels, namesakes))
     return dict(sorted(labelled.items()))
+
+
+def _shortened(label: str, kernel: Kernel) -> str:
+    """A label that is a file's name."""
+    return label if len(label) <= _LONGEST_LABEL else f"{label[: _LONGEST_LABEL - 9]}-{_digest(kernel)}"
 
 
 def _digest(kernel: Kernel) -> str:
@@ -169,10 +176,12 @@ def _traits(namesakes: Sequence[Kernel]) -> Iterator[list[str]]:
     """What may tell kernels of one name apart, as parts of their labels: for each trait the parts of all kernels."""
     yield [kernel.arch for kernel in namesakes]
     configs = [kernel.config for kernel in namesakes]
-    for name in configs[0]:
+    unremarkable = OPERATIONS[namesakes[0].operation].unremarkable
+    for name in dict.fromkeys(itertools.chain.from_iterable(configs)):
         values = [config.get(name, _ABSENT) for config in configs]
         if _differ(values):
-            yield ["" if value is _ABSENT else f"{name}_{_shown(value)}" for value in values]
+            silent = (_ABSENT, unremarkable.get(name, _ABSENT))
+            yield ["" if value in silent else f"{name}_{_shown(value)}" for value in values]
     settings = [kernel.settings for kernel in namesakes]
     if _differ(settings):
         yield [_in_words(one.nvcc_flags) for one in settings]

@@ -174,5 +174,6 @@ def identity_header(kernel: Kernel, key: str) -> str:
         f"#define CUTLASS_NINJA_NAME {name}\n"
         f'#define CUTLASS_NINJA_KEY "{key}"\n'
         f"#define CUTLASS_NINJA_ENTRY cutlass_ninja_{key}\n"
+        f"#define CUTLASS_NINJA_REDUCTION_ENTRY cutlass_ninja_{key}_reduction\n"
         f"#define CUTLASS_NINJA_DESCRIPTION {_to_json('{' + description + '}')}\n"
     )

@@ -36,6 +36,20 @@ kernels:
 """
 """One kernel of CUTLASS 3.x, of the smallest tile."""
 
+CONV2D = """\
+arch: sm_80
+kernels:
+  - operation: conv2d
+    conv_kind: fprop
+    element_a: f16
+    element_c: f16
+    element_accumulator: f32
+    alignment: 8
+    instruction_shape: [16, 8, 16]
+    tile_description: {threadblock_shape: [64, 64, 32], warp_count: [2, 2, 1], stages: 3}
+"""
+"""One convolution of CUTLASS 2.x, of the smallest tile."""
+
 
 def expanded(text: str, folder: Path, **request: object) -> dict[str, Kernel]:
     """The kernels of a manifest's text, by label."""

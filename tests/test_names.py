@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import json
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,12 @@ from cutlass_ninja.generate import Request
 from cutlass_ninja.kernel import Kernel
 
 CONFIGS = Path(__file__).parent.parent / "configs"
+FAST_MATH = {
+    ("f32", "multiply_add"): "tf32",
+    ("f32", "multiply_add_fast_f16"): "f16",
+    ("f32", "multiply_add_fast_bf16"): "bf16",
+}
+"""What tensor cores round operands to: the operands of cutlass_library's MathInstruction."""
 SEEDS = Path(__file__).parent / "data" / "seed_kernels.txt"
 
 
@@ -54,15 +61,16 @@ def as_cutlass_library(library: Any, kernel: Kernel) -> dict[str, Any]:
     config = kernel.config
     three = config["gemm_kind"] == "universal3x"
     layout = {"n": library.LayoutType.ColumnMajor, "t": library.LayoutType.RowMajor}
-    element = {name: library.DataType[name] for name in ("f16", "bf16", "f32", "void")}
-    opcode = library.OpcodeClass.Simt if config["opcode_class"] == "simt" else library.OpcodeClass.TensorOp
+    element = library.DataType.__members__
+    operation = library.MathOperation[config.get("math_operation", "multiply_add")]
+    rounded = FAST_MATH.get((config["element_a"], operation.name))
     instruction = library.MathInstruction(
         config["instruction_shape"] or [64, config["threadblock_shape"][1], 16],
-        element[config["element_a"]],
-        element[config["element_b"]],
+        element[rounded or config["element_a"]],
+        element[rounded or config["element_b"]],
         element[config["element_accumulator"]],
-        opcode,
-        library.MathOperation.multiply_add,
+        library.OpcodeClass.Simt if config["opcode_class"] == "simt" else library.OpcodeClass.TensorOp,
+        operation,
     )
     tile = library.TileDescription(
         config["threadblock_shape"],
@@ -97,6 +105,108 @@ def as_cutlass_library(library: Any, kernel: Kernel) -> dict[str, Any]:
             "tile_scheduler": library.TileSchedulerType[config["tile_scheduler"]],
         }
     return arguments
+
+
+class Recorder:
+    """What cutlass_library's generator writes its operations to: its Manifest, without files."""
+
+    kernel_filter = "all"
+
+    def __init__(self) -> None:
+        self.operations: list[Any] = []
+
+    def append(self, operation: Any) -> None:
+        self.operations.append(operation)
+
+
+GENERATED = {"sm_75": ("SM50", "SM60", "SM61", "SM70", "SM75"), "sm_80": ("SM80",)}
+"""The generator's functions whose kernels are for an architecture."""
+
+LATER = {
+    "complex": "cutlass_library's complex types are no element types here yet",
+    "narrow": "4-bit and 1-bit types are no element types here yet",
+    "mixed_input": "operands of different widths (multiply_add_mixed_input_upcast) are not offered yet",
+    "interleaved": "interleaved layouts are not offered yet",
+    "volta": "the instruction [8, 8, 4] on f16 is Volta's, for which nvcc 13 does not compile",
+    "dp4a": "the SIMT instruction [1, 1, 4] on s8 is Pascal's; tensor cores multiply s8 on every GPU here",
+}
+"""Why a dense GEMM of the generator is none of ours."""
+
+
+def reason_for_later(operation: Any) -> str | None:
+    """Which of those reasons there is for an operation, if any."""
+    math = operation.tile_description.math_instruction
+    elements = {operation.A.element.name, operation.B.element.name}
+    if elements & {"cf32", "cf64"}:
+        return "complex"
+    if math.math_operation.name == "multiply_add_mixed_input_upcast":
+        return "mixed_input"
+    if elements & {"s4", "u4", "b1"}:
+        return "narrow"
+    if "Interleaved" in operation.A.layout.name:
+        return "interleaved"
+    instruction = (elements, list(math.instruction_shape))
+    return {"({'f16'}, [8, 8, 4])": "volta", "({'s8'}, [1, 1, 4])": "dp4a"}.get(str(instruction))
+
+
+def as_family(operation: Any) -> str:
+    """A generator's operation as a family of a manifest, in YAML's flow style."""
+    math, tile = operation.tile_description.math_instruction, operation.tile_description
+    layouts = "".join(
+        {"ColumnMajor": "n", "RowMajor": "t"}[one.layout.name] for one in (operation.A, operation.B, operation.C)
+    )
+    functor = {
+        "LinearCombination": "linear_combination",
+        "LinearCombinationClamp": "linear_combination_clamp",
+    }[operation.epilogue_functor.name]
+    widest = 128 // importlib.import_module("cutlass_library.library").DataTypeSize[operation.C.element]
+    return json.dumps(
+        {
+            "operation": "gemm",
+            "opcode_class": math.opcode_class.name.lower(),
+            "element_a": operation.A.element.name,
+            "element_b": operation.B.element.name,
+            "element_c": operation.C.element.name,
+            "element_accumulator": math.element_accumulator.name,
+            "element_epilogue": operation.element_epilogue.name,
+            "layout": layouts,
+            "alignment_a": operation.A.alignment,
+            "alignment_b": operation.B.alignment,
+            "alignment_c": min(operation.C.alignment, widest),
+            "instruction_shape": list(math.instruction_shape),
+            "math_operation": math.math_operation.name,
+            "tile_description": {
+                "threadblock_shape": list(tile.threadblock_shape),
+                "warp_count": list(tile.warp_count),
+                "stages": tile.stages,
+            },
+            "epilogue_functor": functor,
+            "swizzling_functor": operation.swizzling_functor.name,
+        }
+    )
+
+
+def dense_gemms(arch: str) -> list[Any]:
+    """The generator's GEMMs of one matrix product for an architecture."""
+    pytest.importorskip("cutlass_library.library", reason="nvidia-cutlass is not installed")
+    generator = importlib.import_module("cutlass_library.generator")
+    recorder = Recorder()
+    for function in GENERATED[arch]:
+        getattr(generator, f"Generate{function}")(recorder, "13.0")
+    gemms = [one for one in recorder.operations if type(one).__name__ == "GemmOperation"]
+    return [one for one in gemms if one.gemm_kind.name == "Universal"]
+
+
+@pytest.mark.parametrize("arch", GENERATED)
+def test_every_dense_gemm_of_the_generator_is_valid_and_has_its_name(arch: str, tmp_path: Path) -> None:
+    ours = [one for one in dense_gemms(arch) if reason_for_later(one) is None]
+    assert len(ours) > 500
+    text = f"arch: {arch}\nkernels:\n" + "".join(f"- {as_family(one)}\n" for one in ours)
+    assert {kernel.name for kernel in expanded(text, tmp_path).values()} == {one.procedural_name() for one in ours}
+
+
+def test_each_reason_for_later_is_needed() -> None:
+    assert {reason_for_later(one) for arch in GENERATED for one in dense_gemms(arch)} == {None, *LATER}
 
 
 def test_namesakes_are_told_apart_by_what_differs(tmp_path: Path) -> None:

@@ -74,7 +74,7 @@ def test_help(profiler: Path) -> None:
     assert (done.returncode, done.stderr) == (0, "")
     flags = [line.split()[0].partition("=")[0] for line in done.stdout.splitlines() if line.startswith("  --")]
     assert flags == [
-        "--m", "--n", "--k", "--batch_count", "--alpha", "--beta",
+        "--m", "--n", "--k", "--batch_count", "--alpha", "--beta", "--split_k_slices",
         "--warmup-iterations", "--profiling-iterations", "--profiling-duration", "--verification-enabled",
         "--seed", "--device",
         "--help", "--describe",
@@ -91,7 +91,7 @@ def test_describe(profiler: Path) -> None:
         "name": "plain_gemm",
         "key": "0123456789abcdef",
         "operation": "gemm",
-        "abi_version": 1,
+        "abi_version": 2,
         "shared_memory_bytes": 0,
         "threads": 128,
         "cluster": [1, 1, 1],
@@ -117,5 +117,5 @@ def test_another_abi_version(runtime: Path) -> None:
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr == (
         "error: the kernel was compiled for version 0 of the kernel interface and linked with a runtime "
-        "of version 1; build both again\n"
+        "of version 2; build both again\n"
     )

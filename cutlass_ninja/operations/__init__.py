@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from . import gemm
+from . import conv2d, gemm
 from .operation import Operation, Violation
 
-OPERATIONS: Mapping[str, Operation] = {operation.kind: operation for operation in (gemm.OPERATION,)}
+OPERATIONS: Mapping[str, Operation] = {operation.kind: operation for operation in (gemm.OPERATION, conv2d.OPERATION)}
 
 __all__ = ["OPERATIONS", "Operation", "Violation"]

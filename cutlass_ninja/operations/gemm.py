@@ -12,24 +12,38 @@ from typing import Any
 from ..arch import Arch
 from ..elements import ELEMENTS
 from ..schema import Choice, Field, Integer, Number, Record, Shape, Text, Value
-from . import sm90, threadblock
+from . import epilogue, sm90, threadblock
 from .operation import Config, Operation, Violation
 
-_OPERANDS = ("f16", "bf16", "f32")
+_OPERANDS = ("f16", "bf16", "tf32", "f32", "f64", "s8", "u8")
+_RESULTS = (*_OPERANDS, "s32")
+_ACCUMULATORS = ("f16", "f32", "f64", "s32")
 _MAX_EXTENT = 2**31 - 1
 _MAX_BATCH = 2**16 - 1
 _ACCESS_BITS = 128
 _LAYOUTS = {"n": "cutlass::layout::ColumnMajor", "t": "cutlass::layout::RowMajor"}
 _TRANSPOSED = {"n": "t", "t": "n"}
+_MATH_TAGS = {
+    "multiply_add": "cutlass::arch::OpMultiplyAdd",
+    "multiply_add_saturate": "cutlass::arch::OpMultiplyAddSaturate",
+    "multiply_add_fast_f16": "cutlass::arch::OpMultiplyAddFastF16",
+    "multiply_add_fast_bf16": "cutlass::arch::OpMultiplyAddFastBF16",
+    "multiply_add_fast_f32": "cutlass::arch::OpMultiplyAddFastF32",
+}
+"""By the names of cutlass_library.MathOperation."""
 _SWIZZLES = {
     "Identity1": "cutlass::gemm::threadblock::GemmIdentityThreadblockSwizzle<1>",
     "Identity2": "cutlass::gemm::threadblock::GemmIdentityThreadblockSwizzle<2>",
     "Identity4": "cutlass::gemm::threadblock::GemmIdentityThreadblockSwizzle<4>",
     "Identity8": "cutlass::gemm::threadblock::GemmIdentityThreadblockSwizzle<8>",
+    "StreamK": "cutlass::gemm::threadblock::ThreadblockSwizzleStreamK",
 }
-_FUNCTORS = {"linear_combination": "LinearCombination"}
+"""By the names of cutlass_library.SwizzlingFunctor."""
+_SPLIT_K_MODES = ("serial", "parallel")
 
 _OF_KIND = {
+    "math_operation": "universal",
+    "split_k_mode": "universal",
     "swizzling_functor": "universal",
     "tile_description.warp_count": "universal",
     "tile_description.cluster_shape": "universal3x",
@@ -45,11 +59,13 @@ FIELDS = (
     Field("opcode_class", Choice(("tensorop", "simt"), "opcode class"), "default: by instruction_shape"),
     Field("element_a", Choice(_OPERANDS, "element type"), "A's element type", required=True),
     Field("element_b", Choice(_OPERANDS, "element type"), "B's element type; default: element_a"),
-    Field("element_c", Choice((*_OPERANDS, "void"), "element type"), "C's; void: no source", required=True),
-    Field("element_d", Choice(_OPERANDS, "element type"), "D's element type; default: element_c"),
-    Field("element_accumulator", Choice(("f16", "f32"), "accumulator type"), "the accumulators' type", required=True),
+    Field("element_c", Choice((*_RESULTS, "void"), "element type"), "C's; void: no source", required=True),
+    Field("element_d", Choice(_RESULTS, "element type"), "D's element type; default: element_c"),
+    Field("element_accumulator", Choice(_ACCUMULATORS, "accumulator type"), "the accumulators' type", required=True),
     Field(
-        "element_epilogue", Choice(("f16", "f32"), "epilogue type"), "alpha's and beta's; default: the accumulator's"
+        "element_epilogue",
+        Choice(_ACCUMULATORS, "epilogue type"),
+        "alpha's and beta's; default: the accumulator's, f32 for 8-bit D",
     ),
     Field(
         "layout",
@@ -64,6 +80,11 @@ FIELDS = (
     Field("alignment_d", Integer(1, 16), "D's, universal3x only; default: alignment_c, or alignment"),
     Field("instruction_shape", Shape(3), "M, N and K of the instruction; needed by universal kernels"),
     Field(
+        "math_operation",
+        Choice(threadblock.MATH_OPERATIONS, "math operation"),
+        "what the instruction does; default: multiply_add, of integers multiply_add_saturate",
+    ),
+    Field(
         "tile_description",
         Record(
             (
@@ -76,7 +97,8 @@ FIELDS = (
         "how the problem is cut",
         required=True,
     ),
-    Field("epilogue_functor", Choice(tuple(_FUNCTORS), "epilogue functor"), "epilogue", default="linear_combination"),
+    *epilogue.FIELDS,
+    Field("split_k_mode", Choice(_SPLIT_K_MODES, "split-K mode"), "universal only; default: serial"),
     Field("swizzling_functor", Choice(tuple(_SWIZZLES), "swizzling functor"), "universal only; default: Identity8"),
     Field("kernel_schedule", Choice(tuple(sm90.KERNEL_SCHEDULES), "kernel schedule"), "needed by universal3x kernels"),
     Field(
@@ -94,6 +116,7 @@ PROBLEM_FIELDS = (
     Field("batch_count", Integer(1, _MAX_BATCH), "problems of the batch", default=1),
     Field("alpha", Number(), "factor of A * B", default=1),
     Field("beta", Number(), "factor of C", default=0),
+    Field("split_k_slices", Integer(1, _MAX_BATCH), "slices of K that are summed on their own", default=1),
 )
 
 
@@ -115,7 +138,7 @@ def configure(member: Mapping[str, Value]) -> Config:
         "element_c": element_c,
         "element_d": element_d,
         "element_accumulator": accumulator,
-        "element_epilogue": values.get("element_epilogue", accumulator),
+        "element_epilogue": values.get("element_epilogue", epilogue.default_element_epilogue(accumulator, element_d)),
         "layout_a": layout[0],
         "layout_b": layout[1],
         "layout_c": layout[2:] or "n",
@@ -125,15 +148,24 @@ def configure(member: Mapping[str, Value]) -> Config:
         "instruction_shape": instruction,
         "threadblock_shape": tile["threadblock_shape"],
         "stages": tile.get("stages", 0 if values["gemm_kind"] == "universal3x" else None),
-        "epilogue_functor": values["epilogue_functor"],
+        **epilogue.configure(values, element_d),
     }
     given = [*values, *(f"tile_description.{name}" for name in tile)]
-    if foreign := [name for name in given if _OF_KIND.get(name, config["gemm_kind"]) != config["gemm_kind"]]:
+    kind = config["gemm_kind"]
+    foreign = {
+        name: f"{name} is for {_OF_KIND[name]} kernels, not for {kind} ones; leave it out"
+        for name in given
+        if _OF_KIND.get(name, kind) != kind
+    }
+    foreign |= epilogue.foreign(values, config)
+    if foreign:
         config["foreign"] = foreign
-    if config["gemm_kind"] == "universal":
+    if kind == "universal":
         config |= {
+            "math_operation": values.get("math_operation", threadblock.default_math_operation(element_a)),
             "warp_count": tile.get("warp_count"),
             "swizzling_functor": values.get("swizzling_functor", "Identity8"),
+            "split_k_mode": values.get("split_k_mode", "serial"),
         }
     else:
         schedule, scheduler = values.get("kernel_schedule"), values.get("tile_scheduler", "Default")
@@ -168,7 +200,7 @@ def template_values(config: Config, arch: Arch) -> Mapping[str, Any]:
         **types,
         "type_accumulator": ELEMENTS[config["element_accumulator"]].cpp,
         "type_epilogue": ELEMENTS[config["element_epilogue"]].cpp,
-        "functor": _FUNCTORS[config["epilogue_functor"]],
+        **epilogue.template_values(config),
         "layout_tag": _LAYOUTS,
         "shared_memory_bytes": arch.shared_memory_bytes,
         "arch": arch.name,
@@ -190,12 +222,25 @@ def template_values(config: Config, arch: Arch) -> Mapping[str, Any]:
                 for operand in operands
             ],
             "arch_tag": threadblock.arch_tag(config),
+            "math_tag": _MATH_TAGS[config["math_operation"]],
+            "math_element": threadblock.math_element(config),
+            "stream_k": config["swizzling_functor"] == "StreamK",
+            "alignment_partial": _partial_alignment(config),
             "warp_shape": threadblock.warp_shape(config),
             "swizzle": _SWIZZLES[config["swizzling_functor"]],
         }
     else:
-        values["portable_cluster"] = sm90.is_portable(config)
+        values |= {
+            "math_element": "void",
+            "stream_k": config["tile_scheduler"] == "StreamK",
+            "portable_cluster": sm90.is_portable(config),
+        }
     return values
+
+
+def _partial_alignment(config: Config) -> int:
+    """The alignment of the sums that a parallel split of K leaves in the workspace, packed as D is."""
+    return min(int(config["alignment_c"]), _widest(config["element_accumulator"]))
 
 
 def _templates(config: Config) -> str:
@@ -212,10 +257,8 @@ def _widest(element: str) -> int:
 
 
 def _foreign(config: Config) -> Iterator[Violation]:
-    for field in config.get("foreign", ()):
-        yield Violation(
-            field, f"{field} is for {_OF_KIND[field]} kernels, not for {config['gemm_kind']} ones; leave it out"
-        )
+    for field, message in config.get("foreign", {}).items():
+        yield Violation(field, message)
 
 
 def _missing(config: Config) -> Iterator[Violation]:
@@ -233,41 +276,64 @@ def _missing(config: Config) -> Iterator[Violation]:
 
 
 def _operand_violations(config: Config) -> Iterator[Violation]:
-    if config["element_a"] != config["element_b"]:
-        yield Violation("element_b", f"A is {config['element_a']} and B {config['element_b']}; both must be the same")
     if config["element_d"] == "void":
         yield Violation("element_c", "C is void, so element_d must say what D is")
-    if config["element_epilogue"] != config["element_accumulator"] and config["element_accumulator"] == "f32":
-        yield Violation("element_epilogue", "f32 accumulators need an f32 epilogue")
+        return
+    allowed = _EPILOGUES[config["element_accumulator"]]
+    if config["element_epilogue"] not in allowed:
+        yield Violation(
+            "element_epilogue", f"{config['element_accumulator']} accumulators need an {' or '.join(allowed)} epilogue"
+        )
+
+
+_EPILOGUES = {"f16": ("f16", "f32"), "f32": ("f32",), "f64": ("f64",), "s32": ("s32", "f32")}
+"""The types in which sums of a type can be scaled without losing what they hold, but that f32 rounds large s32."""
 
 
 def _violations_2x(config: Config, arch: Arch) -> Iterator[Violation]:
-    if config["element_c"] == "void":
+    element_c, element_a, accumulator = config["element_c"], config["element_a"], config["element_accumulator"]
+    results = _INTEGER_RESULTS if accumulator == "s32" else dict.fromkeys((element_a, accumulator))
+    if element_c == "void":
         yield Violation("element_c", "void (no source) is for universal3x kernels only")
-    elif config["element_d"] != config["element_c"]:
-        yield Violation(
-            "element_d", f"D is {config['element_d']} and C {config['element_c']}; a universal kernel has one type"
-        )
-    elif config["element_c"] not in (config["element_a"], config["element_accumulator"]):
+        return
+    if config["element_d"] != element_c:
+        yield Violation("element_d", f"D is {config['element_d']} and C {element_c}; a universal kernel has one type")
+    elif element_c not in results:
         yield Violation(
             "element_c",
-            f"C is {config['element_c']}; a universal kernel writes its operands' type ({config['element_a']}) "
-            f"or its accumulators' ({config['element_accumulator']})",
+            f"C is {element_c}; a universal kernel writes its operands' type ({element_a}) "
+            f"or its accumulators' ({accumulator})",
         )
     else:
-        yield from _alignment_c_violations(config)
-    yield from threadblock.violations(config, arch)
+        yield from threadblock.output_violations(config)
+        yield from epilogue.violations_2x(config)
+    yield from _split_violations(config)
+    main_loop_errors = list(threadblock.violations(config, arch))
+    yield from main_loop_errors or threadblock.layout_violations(config)
 
 
-def _alignment_c_violations(config: Config) -> Iterator[Violation]:
-    alignment, widest = config["alignment_c"], _widest(config["element_c"])
-    if config["opcode_class"] == "simt":
-        if alignment != 1:
-            yield Violation("alignment_c", f"alignment_c is {alignment}; a SIMT kernel's is 1")
-    elif alignment & (alignment - 1) or alignment > widest:
+_INTEGER_RESULTS = ("s32", "s8", "u8")
+
+
+def _split_violations(config: Config) -> Iterator[Violation]:
+    swizzle, parallel = config["swizzling_functor"], config["split_k_mode"] == "parallel"
+    if parallel and swizzle == "StreamK":
         yield Violation(
-            "alignment_c",
-            f"alignment_c is {alignment}; of {config['element_c']} a power of two up to {widest} is legal",
+            "split_k_mode", "split_k_mode is parallel, but StreamK sums the slices of K itself; leave it out"
+        )
+    if parallel:
+        partial = {"element_c": config["element_accumulator"], "alignment_c": _partial_alignment(config)}
+        yield from threadblock.output_violations({**config, **partial})
+    if swizzle == "StreamK" and config["opcode_class"] == "simt" and epilogue.has_broadcast(config):
+        yield Violation(
+            "swizzling_functor",
+            "swizzling_functor is StreamK; CUTLASS has no stream-K epilogue with bias or residual block for SIMT",
+        )
+    if parallel and epilogue.has_broadcast(config):
+        yield Violation(
+            "split_k_mode",
+            "split_k_mode is parallel, and ReduceSplitK, which writes D then, has no bias and no residual block; "
+            "use serial",
         )
 
 
@@ -275,15 +341,20 @@ _RULES = {"universal": _violations_2x, "universal3x": sm90.violations}
 
 
 def _name_2x(config: Config) -> str:
-    accumulator = config["element_accumulator"]
+    accumulator, element_a, element_b = config["element_accumulator"], config["element_a"], config["element_b"]
     core = ELEMENTS[accumulator].letter
     if config["opcode_class"] != "simt":
         core += "".join(map(str, config["instruction_shape"]))
+        math = threadblock.math_element(config)
+        if math not in ("void", element_a, accumulator):
+            core += math
     core += "gemm"
     if config["element_c"] != accumulator:
         core = f"{config['element_c']}_{core}"
-    if config["element_a"] != accumulator:
-        core += f"_{config['element_a']}"
+    if element_a != element_b:
+        core += f"_{element_a}_{element_b}"
+    elif element_a != accumulator:
+        core += f"_{element_a}"
     m, n, k = config["threadblock_shape"]
     return (
         f"cutlass_{config['opcode_class']}_{core}_{m}x{n}_{k}x{config['stages']}"
@@ -314,4 +385,5 @@ OPERATION = Operation(
     templates=_templates,
     template_values=template_values,
     compile_memory_bytes=_compile_memory_bytes,
+    unremarkable={**epilogue.UNREMARKABLE, "swizzling_functor": "Identity8", "split_k_mode": "serial"},
 )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from ..arch import Arch
@@ -45,3 +45,5 @@ class Operation:
     """What those templates need."""
     compile_memory_bytes: Callable[[Config], int]
     """The peak memory of compiling one, measured with nvcc 13 and rounded up."""
+    unremarkable: Mapping[str, Any] = field(default_factory=dict)
+    """Values that go without saying where a label tells kernels apart, by their names in the configuration."""

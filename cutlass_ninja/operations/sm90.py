@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from ..arch import Arch
 from ..elements import ELEMENTS
+from . import epilogue as epilogues
 from .operation import Config, Violation
 
 _MMA_M = 64
@@ -23,6 +24,7 @@ _PORTABLE_CLUSTER = 8
 _BARRIER_BYTES = 16  # sizeof(PipelineTmaAsync<1>::SharedStorage)
 _SMEM_ALIGNMENT = 128
 
+_RESULTS = ("f16", "bf16", "f32", "void")
 _ACCUMULATORS = {"f16": ("f16", "f32"), "bf16": ("f32",)}
 
 
@@ -81,11 +83,20 @@ def violations(config: Config, arch: Arch) -> Iterator[Violation]:
     if config["opcode_class"] != "tensorop":
         yield Violation("opcode_class", f"opcode_class is {config['opcode_class']}; a universal3x kernel's is tensorop")
     element, accumulator = config["element_a"], config["element_accumulator"]
+    if config["element_b"] != element:
+        yield Violation("element_b", f"A is {element} and B {config['element_b']}; both must be the same")
     if accumulator not in _ACCUMULATORS.get(element, ()):
         allowed = " or ".join(_ACCUMULATORS.get(element, ())) or "no type: wgmma does not multiply it here"
         yield Violation("element_accumulator", f"wgmma accumulates {element} in {allowed}, not in {accumulator}")
         return
+    for operand in "cd":
+        if (found := config[f"element_{operand}"]) not in _RESULTS:
+            yield Violation(
+                f"element_{operand}", f"{operand.upper()} is {found}; a universal3x kernel's is {' or '.join(_RESULTS)}"
+            )
+            return
     yield from _schedule_violations(config)
+    yield from epilogues.violations_3x(config)
     tile_errors = list(_tile_violations(config))
     yield from tile_errors
     yield from _cluster_violations(config)
@@ -95,7 +106,7 @@ def violations(config: Config, arch: Arch) -> Iterator[Violation]:
 
 
 def epilogue_bytes(config: Config) -> int:
-    """Shared memory of the epilogue with an automatic epilogue tile: its stages of C and of D."""
+    """Shared memory of the epilogue with an automatic epilogue tile: its stages of C and of D, and a row of bias."""
     if config["epilogue_schedule"] == "NoSmemWarpSpecialized":
         return 0
     m, n, _ = _tile(config)
@@ -103,13 +114,14 @@ def epilogue_bytes(config: Config) -> int:
     columns = math.gcd(min(32, n), n)
     tiles = (m // rows) * (n // columns)
     bits_c, bits_d = ELEMENTS[config["element_c"]].bits, ELEMENTS[config["element_d"]].bits
+    vector = n * bits_d // 8 if config["bias"] == "per_column" else 0
     stages_d = min(tiles, 2)
     reuse = bits_c == bits_d
     stages_c = max(min(tiles, 4), stages_d + 1) if reuse else min(tiles, 4)
     bytes_c, bytes_d = (rows * columns * bits // 8 for bits in (bits_c, bits_d))
     if reuse:
-        return stages_c * bytes_c
-    return stages_c * bytes_c + stages_d * bytes_d
+        return stages_c * bytes_c + vector
+    return stages_c * bytes_c + stages_d * bytes_d + vector
 
 
 def auto_stages(config: Config, shared_memory_bytes: int) -> int:

@@ -16,6 +16,8 @@ from .operation import Config, Violation
 _WARP_SIZE = 32
 _MAX_THREADS = 1024
 _MAX_ACCESS_BITS = 128
+_EPILOGUE_ROWS = 8
+_EPILOGUE_ACCESS_BITS = 256 * 8  # What a warp writes to one row of D, at best.
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,18 +27,44 @@ class Instruction:
     opcode_class: str
     shape: tuple[int, int, int]
     elements: tuple[str, ...]
-    """Element types of A and B (both the same)."""
+    """Element types of A and B in memory."""
     accumulators: tuple[str, ...]
     compute_capability: int
     """The first architecture that has it: the kernel's ArchTag."""
+    math_operation: str = "multiply_add"
+    """What is done with the operands (cutlass_library.MathOperation)."""
+    math: str | None = None
+    """The type that the operands are rounded to before they are multiplied; None: they are multiplied as they are."""
+    mixed: bool = False
+    """Whether A and B may differ."""
 
+
+_FAST = {"multiply_add": "tf32", "multiply_add_fast_f16": "f16", "multiply_add_fast_bf16": "bf16"}
+"""Math operations on f32 operands, and what tensor cores round these to."""
 
 INSTRUCTIONS = (
     Instruction("simt", (1, 1, 1), ("f32",), ("f32",), 50),
+    Instruction("simt", (1, 1, 1), ("f64",), ("f64",), 50),
+    Instruction("simt", (1, 1, 1), ("f16",), ("f16",), 60),
     Instruction("tensorop", (16, 8, 8), ("f16",), ("f16", "f32"), 75),
+    Instruction("tensorop", (8, 8, 16), ("s8", "u8"), ("s32",), 75, "multiply_add_saturate", mixed=True),
     Instruction("tensorop", (16, 8, 16), ("f16",), ("f16", "f32"), 80),
     Instruction("tensorop", (16, 8, 16), ("bf16",), ("f32",), 80),
+    Instruction("tensorop", (16, 8, 8), ("tf32",), ("f32",), 80, math="tf32"),
+    *(Instruction("tensorop", (16, 8, 8), ("f32",), ("f32",), 80, name, math) for name, math in _FAST.items()),
+    # 3xTF32: each operand as the sum of two tf32 numbers, which keeps f32's precision.
+    Instruction("tensorop", (16, 8, 8), ("f32",), ("f32",), 80, "multiply_add_fast_f32"),
+    Instruction("tensorop", (8, 8, 4), ("f64",), ("f64",), 80),
+    Instruction("tensorop", (16, 8, 32), ("s8", "u8"), ("s32",), 80, "multiply_add_saturate", mixed=True),
 )
+
+MATH_OPERATIONS = tuple(dict.fromkeys(instruction.math_operation for instruction in INSTRUCTIONS))
+"""All math operations, by the names of cutlass_library.MathOperation."""
+
+
+def default_math_operation(element_a: str) -> str:
+    """The math operation of a configuration that names none: CUTLASS multiplies integers with saturation only."""
+    return "multiply_add_saturate" if ELEMENTS[element_a].integer else "multiply_add"
 
 
 def instruction_of(config: Config) -> Instruction | None:
@@ -45,18 +73,43 @@ def instruction_of(config: Config) -> Instruction | None:
         if (
             instruction.opcode_class == config["opcode_class"]
             and instruction.shape == tuple(config["instruction_shape"])
-            and config["element_a"] in instruction.elements
-            and config["element_accumulator"] in instruction.accumulators
+            and instruction.math_operation == _math_operation(config)
+            and _multiplies(instruction, config)
         ):
             return instruction
     return None
 
 
+def _math_operation(config: Config) -> str:
+    operation: str = config.get("math_operation", default_math_operation(config["element_a"]))
+    return operation
+
+
+def _multiplies(instruction: Instruction, config: Config) -> bool:
+    """Whether an instruction takes the element types of a configuration."""
+    a, b = config["element_a"], config["element_b"]
+    return (
+        a in instruction.elements
+        and b in instruction.elements
+        and (a == b or instruction.mixed)
+        and config["element_accumulator"] in instruction.accumulators
+    )
+
+
 def arch_tag(config: Config) -> int:
     """The compute capability of the kernel's ArchTag: its instruction's, or 80 where cp.async is used."""
+    return max(_instruction(config).compute_capability, 80 if config["stages"] > 2 else 0)
+
+
+def math_element(config: Config) -> str:
+    """The type that A and B are rounded to before they are multiplied; `void`: they are multiplied as they are."""
+    return _instruction(config).math or "void"
+
+
+def _instruction(config: Config) -> Instruction:
     instruction = instruction_of(config)
     assert instruction is not None, "violations() refuses a configuration without an instruction"
-    return max(instruction.compute_capability, 80 if config["stages"] > 2 else 0)
+    return instruction
 
 
 def warp_shape(config: Config) -> list[int]:
@@ -83,19 +136,22 @@ def violations(config: Config, arch: Arch) -> Iterator[Violation]:
 
 
 def _no_instruction(config: Config) -> Violation:
-    wanted = f"{config['element_a']} with {config['element_accumulator']} accumulation"
-    shapes = [
-        list(instruction.shape)
-        for instruction in INSTRUCTIONS
-        if config["element_a"] in instruction.elements and config["element_accumulator"] in instruction.accumulators
-    ]
-    if not shapes:
+    a, b = config["element_a"], config["element_b"]
+    wanted = f"{a if a == b else f'{a} x {b}'} with {config['element_accumulator']} accumulation"
+    suited = [instruction for instruction in INSTRUCTIONS if _multiplies(instruction, config)]
+    if not suited:
+        if a != b and not any(i.mixed and a in i.elements and b in i.elements for i in INSTRUCTIONS):
+            return Violation("element_b", f"A is {a} and B {b}; both must be the same, or each s8 or u8")
         return Violation("element_accumulator", f"no instruction multiplies {wanted}")
-    allowed = " or ".join(map(str, shapes))
-    shape = config["instruction_shape"]
-    return Violation(
-        "instruction_shape", f"no {config['opcode_class']} instruction {shape} for {wanted}; use {allowed}"
-    )
+    opcode_class, shape, operation = config["opcode_class"], config["instruction_shape"], _math_operation(config)
+    shaped = [i for i in suited if (i.opcode_class, list(i.shape)) == (opcode_class, shape)]
+    if shaped:
+        allowed = " or ".join(dict.fromkeys(instruction.math_operation for instruction in shaped))
+        return Violation(
+            "math_operation", f"{opcode_class} instruction {shape} on {wanted} has no {operation}; use {allowed}"
+        )
+    allowed = " or ".join(dict.fromkeys(str(list(instruction.shape)) for instruction in suited))
+    return Violation("instruction_shape", f"no {opcode_class} instruction {shape} for {wanted}; use {allowed}")
 
 
 def _arch_violations(config: Config, arch: Arch, instruction: Instruction) -> Iterator[Violation]:
@@ -158,6 +214,87 @@ def _simt_warp_violations(config: Config, warp: Sequence[int]) -> Iterator[Viola
         )
     if config["warp_count"][2] != 1:
         yield Violation("tile_description.warp_count", "a SIMT kernel's warps cannot split K: warp_count[2] must be 1")
+
+
+def output_violations(config: Config) -> Iterator[Violation]:
+    """Why the epilogue of this configuration cannot write D with `alignment_c`.
+
+    Sources: OutputTileOptimalThreadMap and RowArrangement in cutlass/epilogue/threadblock/output_tile_thread_map.h,
+    the static_asserts of DefaultIteratorsTensorOp in default_epilogue_tensor_op.h.
+    """
+    element, alignment = ELEMENTS[config["element_c"]], config["alignment_c"]
+    bits, widest = element.bits, _MAX_ACCESS_BITS // element.bits
+    if config["opcode_class"] == "simt":
+        if alignment != 1:
+            yield Violation("alignment_c", f"alignment_c is {alignment}; a SIMT kernel's is 1")
+        return
+    if alignment & (alignment - 1) or alignment > widest:
+        yield Violation(
+            "alignment_c", f"alignment_c is {alignment}; of {element.name} a power of two up to {widest} is legal"
+        )
+        return
+    if bits == 8 and alignment < 4:
+        yield Violation("alignment_c", f"alignment_c is {alignment}; the epilogue writes {element.name} by 4, 8 or 16")
+        return
+    columns, warps = config["threadblock_shape"][1], config["warp_count"]
+    warps_of_rows = warps[1] * warps[2]
+    width = columns // alignment  # in accesses
+    if warps_of_rows >= _EPILOGUE_ROWS:
+        fits = warps_of_rows == _EPILOGUE_ROWS and columns % (alignment * _WARP_SIZE) == 0
+    else:
+        rows = _EPILOGUE_ROWS // warps_of_rows
+        target_width = _EPILOGUE_ACCESS_BITS // (alignment * bits)
+        if _WARP_SIZE // min(target_width, _WARP_SIZE) > rows:
+            access_width, access_rows = _WARP_SIZE // rows, rows
+        else:
+            access_width = min(width, _WARP_SIZE, target_width)
+            access_rows = min(_EPILOGUE_ROWS, _WARP_SIZE // max(access_width, 1))
+        fits = (
+            _EPILOGUE_ROWS % warps_of_rows == 0
+            and columns % alignment == 0
+            and access_rows * access_width == _WARP_SIZE
+            and rows % access_rows == 0
+            and width >= access_width
+            and width % access_width == 0
+        )
+    if not fits:
+        yield Violation(
+            "alignment_c",
+            f"the epilogue cannot share rows of {columns} {element.name} among the {warps_of_rows} warps along "
+            f"N and K in accesses of alignment_c {alignment}; use a smaller alignment_c",
+        )
+
+
+def layout_violations(config: Config) -> Iterator[Violation]:
+    """Why a configuration that is valid otherwise cannot have its `layout_a` and `layout_b` (n or t)."""
+    if config["opcode_class"] == "tensorop" and ELEMENTS[config["element_a"]].bits == 8:
+        if (config["layout_a"], config["layout_b"]) != ("t", "n"):
+            yield Violation(
+                "layout",
+                f"layout is {config['layout_a']}{config['layout_b']}; tensor cores take 8-bit operands along K only: "
+                "A row-major and B column-major, tn",
+            )
+    elif config["opcode_class"] == "simt":
+        yield from _simt_padding_violations(config)
+
+
+def _simt_padding_violations(config: Config) -> Iterator[Violation]:
+    """Operands that are contiguous along K are transposed on their way to shared memory, with padding.
+
+    Source: simt_transpose_padding and its static_asserts in cutlass/gemm/threadblock/default_mma_core_simt.h.
+    """
+    bits, depth = ELEMENTS[config["element_a"]].bits, config["threadblock_shape"][2]
+    padding = _WARP_SIZE // depth // (bits // 32) if bits >= 32 else _WARP_SIZE // depth * (32 // bits)
+    warp = warp_shape(config)
+    rows = 8 if warp[0] > warp[1] else 4
+    for operand, contiguous, extent, threads in (("a", "t", warp[0], rows), ("b", "n", warp[1], _WARP_SIZE // rows)):
+        lane = min(_MAX_ACCESS_BITS // bits, extent // threads)
+        if config[f"layout_{operand}"] == contiguous and padding % lane:
+            yield Violation(
+                "tile_description.threadblock_shape",
+                f"tile K is {depth}; a SIMT kernel pads {operand.upper()}, contiguous along K, by {padding} elements, "
+                f"which a thread's {lane} do not divide: use a smaller K",
+            )
 
 
 def _thread_map_violations(config: Config, threads: int) -> Iterator[Violation]:

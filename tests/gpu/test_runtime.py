@@ -120,7 +120,7 @@ def test_fields(profilers: dict[str, Path]) -> None:
     (result,) = lines(done)
     assert list(result) == [
         "kernel", "key", "operation", "status", "reason", "m", "n", "k", "batch_count", "alpha", "beta",
-        "device", "cuda_runtime_version", "cuda_driver_version", "seed", "warmup_iterations",
+        "split_k_slices", "device", "cuda_runtime_version", "cuda_driver_version", "seed", "warmup_iterations",
         "profiling_iterations", "runtime_median_ms", "runtime_mean_ms", "runtime_min_ms", "runtime_max_ms",
         "runtime_p5_ms", "runtime_p95_ms", "runtime_stddev_ms", "flop", "bytes", "tflop_per_s", "gbyte_per_s",
         "workspace_bytes", "verification", "verification_checks",

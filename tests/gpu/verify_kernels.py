@@ -1,11 +1,13 @@
 """Builds a sample of the shipped kernels and verifies each on this machine's GPU; prints a table.
 
     python tests/gpu/verify_kernels.py --per-manifest 40 --json verified.json configs/*.yaml
+    python tests/gpu/verify_kernels.py --all tests/data/wide_gemm.yaml
 
 Every kernel is built for this GPU, whatever its manifest's architecture, so that Turing's and Ampere's kernels run on
 Hopper too. The sample of a manifest holds each value of each of its fields, and as many pairs of values as fit. Each
-profiler runs square, tall, ragged, batched, beta != 0 and single-row problems, and 4096^3 for its speed, beside
-torch.matmul where PyTorch is installed. Exits with 1 if any result is wrong.
+GEMM's profiler runs square, tall, deep, ragged, batched, beta != 0, single-row and split-K problems, as far as its kind
+can, and 4096^3 for its speed, beside torch.matmul where PyTorch is installed; each convolution's runs ragged channels, strides, dilations, wide paddings,
+1x1 filters, groups, slices and beta != 0. Exits with 1 if any result is wrong.
 """
 
 from __future__ import annotations
@@ -17,7 +19,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -25,17 +27,20 @@ from cutlass_ninja import arch, generate
 from cutlass_ninja.generate import Request
 from cutlass_ninja.kernel import Kernel
 
-PEAK_PROBLEM = {"m": 4096, "n": 4096, "k": 4096}
+PEAK = "peak"
+"""The problem that shows a kernel's speed."""
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("manifests", nargs="+")
     parser.add_argument("--per-manifest", type=int, default=20, help="kernels of each manifest (default: 20)")
+    parser.add_argument("--all", action="store_true", help="all kernels of each manifest")
     parser.add_argument("--json", metavar="FILE", help="also write every result there")
     parser.add_argument("-C", dest="folder", help="build here instead of in a temporary folder")
     options = parser.parse_args()
-    names = [name for path in options.manifests for name in sample(path, options.per_manifest)]
+    count = sys.maxsize if options.all else options.per_manifest
+    names = [name for path in options.manifests for name in sample(path, count, options.all)]
     with tempfile.TemporaryDirectory() as temporary:
         folder = options.folder or temporary
         started = time.monotonic()
@@ -47,9 +52,11 @@ def main() -> int:
     return report(results)
 
 
-def sample(path: str, count: int) -> list[str]:
-    """The names of the kernels that together show the most pairs of values, each value at least once."""
+def sample(path: str, count: int, everything: bool) -> list[str]:
+    """The names of the kernels that together show the most pairs of values, each value at least once; or all."""
     kernels = dict(generate.select(native_request([path])).kernels)
+    if everything:
+        return list(kernels)
     pairs = {name: frozenset(itertools.combinations(facets(kernel), 2)) for name, kernel in kernels.items()}
     chosen: list[str] = []
     seen: set[Any] = set()
@@ -98,9 +105,9 @@ def run(label: str, folder: str) -> list[dict[str, Any]]:
     profiler = f"{folder}/cache/bin/{label}"
     about = json.loads(subprocess.run([profiler, "--describe"], check=True, capture_output=True, text=True).stdout)
     results = []
-    for problem, values in problems(about).items():
+    for problem, values in PROBLEMS[about["operation"]](about).items():
         flags = [f"--{name}={value}" for name, value in values.items()]
-        iterations = 50 if problem == "4096^3" else 3
+        iterations = 50 if problem == PEAK else 3
         command = [profiler, *flags, f"--profiling-iterations={iterations}", "--warmup-iterations=3"]
         done = subprocess.run(command, capture_output=True, text=True, timeout=300)
         lines = done.stdout.splitlines()
@@ -109,30 +116,111 @@ def run(label: str, folder: str) -> list[dict[str, Any]]:
     return results
 
 
-def problems(about: Mapping[str, Any]) -> dict[str, dict[str, float]]:
+def gemm_problems(about: Mapping[str, Any]) -> dict[str, dict[str, float]]:
     """Problems that the kernel's alignments allow and whose sizes are no multiples of its tile."""
     unit = max(about[f"alignment_{operand}"] for operand in "abc")
     ragged = {"m": 123 * unit, "n": 67 * unit, "k": 41 * unit}
     beta = 0 if about["element_c"] == "void" else -0.5
-    return {
+    alpha = 1.5
+    if about["element_d"] in ("s8", "u8"):
+        alpha = 1 / 32  # So that few results saturate.
+    elif about["element_epilogue"] == "s32":
+        alpha, beta = 3, -2
+    chosen = {
         "square": {"m": 1024, "n": 1024, "k": 1024},
         "tall": {"m": 8192, "n": 64, "k": 512},
-        "ragged": ragged,
-        "beta": {**ragged, "alpha": 1.5, "beta": beta},
-        "batched": {**ragged, "batch_count": 3, "alpha": -1, "beta": beta},
+        "deep": {"m": 256, "n": 384, "k": 8192, "alpha": alpha},
+        "ragged": {**ragged, "alpha": alpha},
+        "beta": {**ragged, "alpha": alpha, "beta": beta},
         "small k": {"m": 256, "n": 256, "k": unit},
         "single row": {"m": unit if "n" in about["layout_a"] + about["layout_c"] else 1, "n": 512, "k": 512},
-        "4096^3": PEAK_PROBLEM,
     }
+    if about.get("split_k_mode") != "parallel":
+        chosen["batched"] = {**ragged, "batch_count": 3, "alpha": -alpha, "beta": beta}
+    if can_split(about):
+        chosen["split"] = {**chosen["deep"], "split_k_slices": 4}
+        chosen["split ragged"] = {**chosen["beta"], "split_k_slices": 3}
+        chosen["more slices than k"] = {**chosen["small k"], "split_k_slices": 5}
+    return {**chosen, PEAK: PEAK_PROBLEM}
+
+
+def can_split(about: Mapping[str, Any]) -> bool:
+    """Whether the kernel sums slices of K on their own."""
+    if about["gemm_kind"] == "universal3x":
+        return bool(about["tile_scheduler"] == "StreamK")
+    if about["epilogue_functor"] == "linear_combination_residual_block":
+        return False
+    serial = about["split_k_mode"] == "serial" and about["swizzling_functor"] != "StreamK"
+    return not (serial and about["element_d"] in ("s8", "u8"))
+
+
+def conv2d_problems(about: Mapping[str, Any]) -> dict[str, dict[str, float | str]]:
+    """Problems that the kernel is for: of its strides, its groups, and channels that its alignments allow."""
+    iterator, mode, tile_n = about["iterator_algorithm"], about["group_mode"], about["threadblock_shape"][1]
+    dgrad, fprop = about["conv_kind"] == "dgrad", about["conv_kind"] == "fprop"
+    strided = about["stride_support"] == "strided"
+    a, b, out = (about[f"alignment_{operand}"] for operand in "abc")
+    c, k = (max(a, b), out) if fprop else (max(b, out), a)  # The fewest channels and filters.
+    many = {"c": c if iterator == "fixed_channels" else 5 * c, "k": 7 * k}
+    few = {"c": c, "k": k}
+    deep = {"c": c if iterator.endswith("channels") else max(c, 256), "k": max(k, 256)}
+    square = {"r": 3, "s": 3, "pad_h": 1, "pad_w": 1}
+    ragged = {"n": 3, "h": 13, "w": 11, **many, **square}
+    problems: dict[str, dict[str, float | str]] = {
+        "regular": {"n": 8, "h": 16, "w": 16, "c": deep["c"], "k": 128, **square},
+        "ragged": ragged,
+        "batch 1": {**ragged, "n": 1},
+        "fewest channels": {"n": 2, "h": 9, "w": 10, **few, **square},
+        "one pixel": {"n": 1, "h": 1, "w": 1, **many, "r": 1, "s": 1, "pad_h": 0, "pad_w": 0},
+        "padding beyond the filter": {**ragged, "pad_h": 4, "pad_w": 3},
+        "flat filter": {**ragged, "r": 1, "s": 5, "pad_h": 0, "pad_w": 2},
+        "turned filter": {**ragged, "r": 3, "s": 2, "conv_mode": "conv"},
+        "beta": {**ragged, "alpha": 1.5, "beta": -0.5},
+        "beta 1": {**ragged, "beta": 1},
+        PEAK: {"n": 64, "h": 28, "w": 28, **deep, **square},
+    }
+    if strided:
+        problems |= {
+            "stride 2": {**ragged, "stride_h": 2, "stride_w": 2},
+            "stride 3 and 2": {**ragged, "stride_h": 3, "stride_w": 2, "beta": 1},
+            "1x1 filter, stride 2": {
+                **{**ragged, "r": 1, "s": 1, "pad_h": 0, "pad_w": 0},
+                **{"stride_h": 2, "stride_w": 2, "alpha": 1.5, "beta": -0.5},
+            },
+            "7x7 filter, stride 2": {
+                **{"n": 2, "h": 33, "w": 29, **many, "r": 7, "s": 7, "pad_h": 3, "pad_w": 3},
+                **{"stride_h": 2, "stride_w": 2},
+            },
+            "turned filter, stride 2": {**ragged, "r": 2, "s": 3, "stride_h": 2, "stride_w": 2, "conv_mode": "conv"},
+        }
+    if not (dgrad and strided):
+        problems["dilation 2"] = {**ragged, "pad_h": 2, "pad_w": 2, "dilation_h": 2, "dilation_w": 2}
+        problems["dilation 3 and 2"] = {**ragged, "pad_h": 3, "pad_w": 1, "dilation_h": 3, "dilation_w": 2}
+    if mode != "none":
+        filters = tile_n if mode == "single_group" else tile_n // 2
+        grouped = {"n": 2, "h": 9, "w": 10, **square}
+        problems["2 groups"] = {**grouped, "c": 2 * 5 * c, "k": 2 * filters, "groups": 2}
+        problems["4 groups, beta"] = {**grouped, "c": 4 * c, "k": 4 * filters, "groups": 4, "alpha": 1.5, "beta": -0.5}
+    if mode == "none" and not iterator.endswith("channels") and about["element_c"] not in ("s8", "u8"):
+        problems["2 slices"] = {**ragged, "split_k_slices": 2}
+        problems["5 slices, beta"] = {**ragged, "split_k_slices": 5, "alpha": 1.5, "beta": -0.5}
+    return problems
+
+
+PROBLEMS: Mapping[str, Callable[[Mapping[str, Any]], Mapping[str, Mapping[str, float | str]]]] = {
+    "gemm": gemm_problems,
+    "conv2d": conv2d_problems,
+}
+"""What each operation kind's kernels are run on, by the problems' names."""
 
 
 def report(results: Sequence[Mapping[str, Any]]) -> int:
     wrong = [result for result in results if result["status"] != "success"]
-    print(f"{'kernel':<112} {'verified':>8} {'4096^3':>12} {'worst error / tolerance':>24}")
+    print(f"{'kernel':<112} {'verified':>8} {PEAK:>12} {'worst error / tolerance':>24}")
     for label, group in itertools.groupby(results, key=lambda result: result["label"]):
         rows = list(group)
         good = sum(row["status"] == "success" for row in rows)
-        speed = next((row.get("tflop_per_s") for row in rows if row["problem"] == "4096^3"), None)
+        speed = next((row.get("tflop_per_s") for row in rows if row["problem"] == PEAK), None)
         ratios = [
             check["error"] / check["tolerance"]
             for row in rows

@@ -106,6 +106,18 @@ std::string suggestion(std::vector<Field> const& fields, std::string const& type
   return nearest.empty() ? "see --help" : "did you mean --" + nearest + "?";
 }
 
+/// What stands for a field's values in the usage text.
+char const* placeholder(FieldType type) {
+  switch (type) {
+    case FieldType::kScalar:
+      return "numbers";
+    case FieldType::kChoice:
+      return "names";
+    default:
+      return "sizes";
+  }
+}
+
 std::string usage_line(std::string const& flag, std::string const& default_text,
                        std::string const& help) {
   std::string line = "  --" + flag;
@@ -150,7 +162,7 @@ Arguments parse_arguments(std::vector<Field> const& fields, int argc, char const
     } else {
       throw UsageError(std::string("--") + (field ? field->name : flag->name) +
                        ": missing value; expected " +
-                       (field ? expected_values(field->type) : flag->expected));
+                       (field ? expected_values(*field) : flag->expected));
     }
     if (field) {
       arguments.problems.set(static_cast<size_t>(field - fields.data()), value);
@@ -168,13 +180,13 @@ std::string usage(std::string const& program, std::string const& kernel,
   std::string text = "usage: " + program + " [--flag=value]...\n\nProfiles " + kernel +
                      ".\nPrints one JSON object a problem, one a line.\n\nproblem:\n";
   for (Field const& field : fields) {
-    text += usage_line(std::string(field.name) + "=<" +
-                           (field.type == FieldType::kSize ? "sizes" : "numbers") + ">",
-                       json_number(field.default_value), field.help);
+    text += usage_line(std::string(field.name) + "=<" + placeholder(field.type) + ">",
+                       value_text(field, field.default_value), field.help);
   }
   text +=
-      "  Sizes are one integer, a comma list or start:end:step (end included); numbers are one or\n"
-      "  a comma list. Several lists give their product.\n\nprofiling:\n";
+      "  Sizes are one integer, a comma list or start:end:step (end included); numbers and names "
+      "are\n"
+      "  one or a comma list. Several lists give their product.\n\nprofiling:\n";
   for (Flag const& flag : kFlags) {
     text += usage_line(std::string(flag.name) + "=<value>", flag.default_text, flag.help);
   }

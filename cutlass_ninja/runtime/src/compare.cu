@@ -3,6 +3,7 @@
 #include "buffer.h"
 #include "compare.h"
 #include "element.cuh"
+#include "epilogue.cuh"
 #include "error.h"
 #include "grid.cuh"
 
@@ -17,14 +18,30 @@ __device__ double ulp(NumberFormat const& format, double value) {
   return ldexp(1.0, exponent - format.precision + 1);
 }
 
-/// The element of `matrix` that belongs to element `index` of the packed D.
-__device__ int64_t index_beside(int64_t index, Expectation const& e, MatrixStrides const& strides) {
-  int64_t const batch = index / e.d.strides.batch;
+/// Batch, row and column of an element.
+struct Position {
+  int64_t batch, row, column;
+};
+
+/// Where element `index` of the packed D lies.
+__device__ Position position(int64_t index, Expectation const& e) {
   int64_t const within = index % e.d.strides.batch;
   bool const row_major = e.d.strides.column == 1;
-  int64_t const row = row_major ? within / e.shape.columns : within % e.shape.rows;
-  int64_t const column = row_major ? within % e.shape.columns : within / e.shape.rows;
-  return batch * strides.batch + row * strides.row + column * strides.column;
+  return {index / e.d.strides.batch, row_major ? within / e.shape.columns : within % e.shape.rows,
+          row_major ? within % e.shape.columns : within / e.shape.rows};
+}
+
+__device__ double load_c(Expectation const& e, Position const& at) {
+  if (!e.epilogue.reads_c) return 0;
+  MatrixStrides const& strides = e.c.strides;
+  return load(e.c.element, e.c.data,
+              at.batch * strides.batch + at.row * strides.row + at.column * strides.column);
+}
+
+__device__ double load_bias(Epilogue const& epilogue, Position const& at) {
+  if (epilogue.fusion.bias == CUTLASS_NINJA_BIAS_NONE) return 0;
+  bool const per_row = epilogue.fusion.bias == CUTLASS_NINJA_BIAS_PER_ROW;
+  return load(epilogue.fusion.element_bias, epilogue.bias, per_row ? at.row : at.column);
 }
 
 __host__ __device__ void merge(Comparison& into, Comparison const& other) {
@@ -42,15 +59,19 @@ __host__ __device__ void merge(Comparison& into, Comparison const& other) {
 
 /// One element's contribution.
 __device__ Comparison compare_element(Expectation const& e, int64_t index) {
-  double const product = e.alpha * load(e.accumulators.element, e.accumulators.data, index);
-  double const addend =
-      e.beta == 0 ? 0 : e.beta * load(e.c.element, e.c.data, index_beside(index, e, e.c.strides));
+  Position const at = position(index, e);
+  double const sum = load(e.accumulators.element, e.accumulators.data, index);
+  double const c = load_c(e, at);
   double const actual = load(e.d.element, e.d.data, index);
   NumberFormat const& format = e.d_format;
-  double expected = product + addend;
-  double const rounding = format.integer ? 0.5 : ulp(format, expected);
-  double const bound = rounding + e.epilogue_roundoff * (fabs(product) + fabs(addend));
-  if (format.integer) expected = fmin(fmax(expected, format.lowest), format.highest);
+  if (format.integer) {
+    double expected = 0;
+    double const error = integer_error(e.epilogue, format, sum, c, actual, &expected);
+    return {error, index, actual, expected, error > 0, error * error, expected * expected};
+  }
+  auto const [expected, epilogue_bound] =
+      apply(e.epilogue, e.bounds, sum, c, load_bias(e.epilogue, at));
+  double const bound = ulp(format, expected) + epilogue_bound;
 
   bool const overflows =
       isinf(actual) && (actual > 0) == (expected > 0) && fabs(expected) + bound >= format.highest;

@@ -3,28 +3,29 @@
 
 #include <cuda_runtime_api.h>
 
+#include "epilogue.h"
 #include "tensor.h"
 
 namespace cutlass_ninja {
 
-/// What D should be: alpha * accumulator + beta * C, computed in f64.
+/// What D should be: the epilogue of the sums, computed in f64.
 struct Expectation {
   MatrixView d;             ///< packed
   MatrixView accumulators;  ///< laid out as D
-  MatrixView c;             ///< not read where beta is 0
+  MatrixView c;             ///< read where the epilogue reads it
   MatrixShape shape;
-  double alpha, beta;  ///< as the kernel's epilogue type holds them
+  Epilogue epilogue;
   NumberFormat d_format;
-  double epilogue_roundoff;  ///< relative error granted to alpha * accumulator and to beta * C
+  ErrorBounds bounds;
 };
 
 /// How D differs. The bound of one element is
-///     ulp(expected) + epilogue_roundoff * (|alpha * accumulator| + |beta * C|)
+///     ulp(expected) + the epilogue's error, see `apply` in epilogue.cuh
 /// where ulp is the distance between neighbouring numbers of D's type (rounding to nearest costs
-/// half of it); for integers it is 1/2, and the expected value is clamped to the type's range.
+/// half of it). An integer D has no bound: it is right or wrong.
 /// A NaN is infinitely wrong; so is an infinity, unless the expected value overflows the type.
 struct Comparison {
-  double worst;            ///< the largest |D - expected| as a multiple of its bound
+  double worst;  ///< the largest |D - expected|: as a multiple of its bound, of an integer D itself
   int64_t worst_index;     ///< where in D, in elements; the lowest of equals
   double worst_actual;     ///< D there
   double worst_expected;   ///< the reference there

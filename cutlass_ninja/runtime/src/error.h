@@ -18,8 +18,8 @@ struct MachineError : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-/// The elements or operations of a problem are too many to be counted in 64 bits.
-struct ProblemTooLarge : std::runtime_error {
+/// There is no such problem, or it is too large to be counted in 64 bits, whatever the kernel.
+struct UnsupportedProblem : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 

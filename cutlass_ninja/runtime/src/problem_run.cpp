@@ -35,17 +35,18 @@ struct Buffers {
         b(shape.b.bytes(), poison_byte(shape.b.element), stream),
         c(shape.c.bytes(), poison_byte(shape.c.element), stream),
         d(shape.d.bytes(), poison_byte(shape.d.element), stream),
+        bias(shape.bias.bytes(), poison_byte(shape.bias.element), stream),
         workspace(workspace_bytes, poison_byte(CUTLASS_NINJA_F32), stream),
         accumulators(accumulators_bytes) {}
 
-  Operands operands() const { return {a.data(), b.data(), c.data(), d.data()}; }
+  Operands operands() const { return {a.data(), b.data(), c.data(), d.data(), bias.data()}; }
 
-  GuardedBuffer a, b, c, d, workspace;
+  GuardedBuffer a, b, c, d, bias, workspace;
   DeviceMemory accumulators;
 };
 
 /// The order of the operands' random streams.
-enum RandomStream : uint64_t { kStreamA, kStreamB, kStreamC };
+enum RandomStream : uint64_t { kStreamA, kStreamB, kStreamC, kStreamBias };
 
 class ProblemRun {
  public:
@@ -103,26 +104,35 @@ class ProblemRun {
   std::vector<float> time() {
     TimingPlan const plan{settings_.warmup_iterations, settings_.profiling_iterations,
                           settings_.profiling_duration_ms};
-    return time_launches(plan, [this](int64_t) { launch(); }, stream_);
+    return time_launches(
+        plan, [this](int64_t) { launch(); }, stream_);
   }
 
   bool verify_integer(Outcome& outcome) {
     IntegerData const integers = integer_data(shape_);
     fill_integers(buffers_.a.data(), shape_.a, integers, {settings_.seed, kStreamA}, stream_);
     fill_integers(buffers_.b.data(), shape_.b, integers, {settings_.seed, kStreamB}, stream_);
-    if (shape_.beta != 0) {
+    if (shape_.reads_c()) {
       fill_integers(buffers_.c.data(), shape_.c, {2, 0.8}, {settings_.seed, kStreamC}, stream_);
+    }
+    if (shape_.bias.count > 0) {
+      RandomSequence const sequence{settings_.seed, kStreamBias};
+      fill_integers(buffers_.bias.data(), shape_.bias, {2, 0.8}, sequence, stream_);
     }
     refer();
     launch_alone();
-    return conclude(check_integer(compare_d()), outcome);
+    return conclude(check_integer(shape_, compare_d()), outcome);
   }
 
   void fill_normal_operands() {
     fill_normal(buffers_.a.data(), shape_.a, normal_.a, {settings_.seed, kStreamA}, stream_);
     fill_normal(buffers_.b.data(), shape_.b, normal_.b, {settings_.seed, kStreamB}, stream_);
-    if (shape_.beta != 0) {
+    if (shape_.reads_c()) {
       fill_normal(buffers_.c.data(), shape_.c, normal_.c, {settings_.seed, kStreamC}, stream_);
+    }
+    if (shape_.bias.count > 0) {
+      RandomSequence const sequence{settings_.seed, kStreamBias};
+      fill_normal(buffers_.bias.data(), shape_.bias, normal_.bias, sequence, stream_);
     }
   }
 
@@ -154,10 +164,15 @@ class ProblemRun {
                                 shape_.d_strides};
     expectation.c = {buffers_.c.data(), shape_.c.element, shape_.c_strides};
     expectation.shape = shape_.output;
-    expectation.alpha = rounded_to(epilogue, shape_.alpha);
-    expectation.beta = rounded_to(epilogue, shape_.beta);
+    expectation.epilogue = {shape_.fusion,
+                            shape_.epilogue,
+                            rounded_to(epilogue, shape_.alpha),
+                            rounded_to(epilogue, shape_.beta),
+                            rounded_to(epilogue, kLeakyReluSlope),
+                            buffers_.bias.data(),
+                            shape_.reads_c()};
     expectation.d_format = number_format(shape_.d.element);
-    expectation.epilogue_roundoff = epilogue_roundoff(shape_);
+    expectation.bounds = error_bounds(shape_);
     return compare(expectation, stream_);
   }
 
@@ -177,11 +192,9 @@ class ProblemRun {
       char const* name;
       GuardedBuffer const& buffer;
     };
-    Named const buffers[] = {{"D", buffers_.d},
-                             {"A", buffers_.a},
-                             {"B", buffers_.b},
-                             {"C", buffers_.c},
-                             {"the workspace", buffers_.workspace}};
+    Named const buffers[] = {{"D", buffers_.d},           {"A", buffers_.a},
+                             {"B", buffers_.b},           {"C", buffers_.c},
+                             {"the bias", buffers_.bias}, {"the workspace", buffers_.workspace}};
     for (Named const& named : buffers) {
       int64_t const bytes = named.buffer.damaged_bytes(stream_);
       if (bytes > 0) {
@@ -194,10 +207,9 @@ class ProblemRun {
 
   std::string fault(Check const& check) const {
     Comparison const& comparison = check.comparison;
-    std::string const worst =
-        position_text(comparison.worst_index, shape_.output, shape_.d_strides) + " is " +
-        json_number(comparison.worst_actual) + " instead of " +
-        json_number(comparison.worst_expected);
+    std::string const worst = workload_.position(comparison.worst_index) + " is " +
+                              json_number(comparison.worst_actual) + " instead of " +
+                              json_number(comparison.worst_expected);
     std::string const data = std::string(check.data) + " check: ";
     if (check.metric == Metric::kFrobenius) {
       return data + "the relative Frobenius error " + json_number(check.error) + " exceeds " +
@@ -277,10 +289,10 @@ Outcome run_problem(Workload const& workload, size_t params_bytes, Settings cons
   } catch (CudaError const& error) {
     bool const no_memory = !buffers && error.code == cudaErrorMemoryAllocation;
     outcome.status = no_memory ? Status::kNotSupported : Status::kFailed;
-    outcome.reason = no_memory
-                         ? out_of_memory(shape.a.bytes() + shape.b.bytes() + shape.c.bytes() +
-                                         shape.d.bytes() + workspace_bytes + accumulators_bytes)
-                         : error.what();
+    outcome.reason = no_memory ? out_of_memory(shape.a.bytes() + shape.b.bytes() + shape.c.bytes() +
+                                               shape.d.bytes() + shape.bias.bytes() +
+                                               workspace_bytes + accumulators_bytes)
+                               : error.what();
   }
   return outcome;
 }

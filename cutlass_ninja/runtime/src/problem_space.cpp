@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "error.h"
+#include "json.h"
 #include "parse.h"
 
 namespace cutlass_ninja {
@@ -16,11 +17,14 @@ UsageError too_many() {
                     " problems; shorten the lists or widen the steps of the ranges");
 }
 
-/// Appends what `start:end[:step]` or a single size stands for; false if it is neither.
-bool append_sizes(std::string const& text, std::vector<double>& values) {
+int64_t minimum(Field const& field) { return field.type == FieldType::kSize ? 1 : 0; }
+
+/// Appends what `start:end[:step]` or a single integer stands for; false if it is neither.
+bool append_integers(Field const& field, std::string const& text, std::vector<double>& values) {
   std::vector<int64_t> bounds;
   for (std::string const& part : split(text, ':')) {
-    std::optional<int64_t> const bound = parse_integer(part, 1, kMaxSize);
+    bool const step = bounds.size() == 2;
+    std::optional<int64_t> const bound = parse_integer(part, step ? 1 : minimum(field), kMaxSize);
     if (!bound) return false;
     bounds.push_back(*bound);
   }
@@ -42,12 +46,53 @@ bool append_scalar(std::string const& text, std::vector<double>& values) {
   return value.has_value();
 }
 
+bool append_choice(Field const& field, std::string const& text, std::vector<double>& values) {
+  for (size_t i = 0; i < field.names.size(); ++i) {
+    if (field.names[i] != text) continue;
+    values.push_back(static_cast<double>(i));
+    return true;
+  }
+  return false;
+}
+
+/// Appends what one part of a comma list stands for; false if it is no value of the field.
+bool append(Field const& field, std::string const& text, std::vector<double>& values) {
+  switch (field.type) {
+    case FieldType::kScalar:
+      return append_scalar(text, values);
+    case FieldType::kChoice:
+      return append_choice(field, text, values);
+    default:
+      return append_integers(field, text, values);
+  }
+}
+
 }  // namespace
 
-char const* expected_values(FieldType type) {
-  return type == FieldType::kSize ? "integers from 1 to 2147483647: one, a comma list or "
-                                    "start:end:step with start <= end"
-                                  : "finite numbers: one or a comma list";
+std::string expected_values(Field const& field) {
+  switch (field.type) {
+    case FieldType::kScalar:
+      return "finite numbers: one or a comma list";
+    case FieldType::kChoice: {
+      std::string names;
+      for (char const* name : field.names) names += (names.empty() ? "" : ", ") + std::string(name);
+      return "names out of " + names + ": one or a comma list";
+    }
+    default:
+      return "integers from " + std::to_string(minimum(field)) +
+             " to 2147483647: one, a comma list or start:end:step with start <= end";
+  }
+}
+
+std::string value_text(Field const& field, double value) {
+  switch (field.type) {
+    case FieldType::kScalar:
+      return json_number(value);
+    case FieldType::kChoice:
+      return field.names[static_cast<size_t>(value)];
+    default:
+      return json_number(static_cast<int64_t>(value));
+  }
 }
 
 double Problem::scalar(char const* name) const {
@@ -65,11 +110,9 @@ void ProblemSpace::set(size_t index, std::string const& text) {
   Field const& field = fields_[index];
   std::vector<double> values;
   for (std::string const& part : split(text, ',')) {
-    bool const valid =
-        field.type == FieldType::kSize ? append_sizes(part, values) : append_scalar(part, values);
-    if (!valid) {
+    if (!append(field, part, values)) {
       throw UsageError(std::string("--") + field.name + "=" + text + ": expected " +
-                       expected_values(field.type));
+                       expected_values(field));
     }
   }
   values_[index] = std::move(values);

@@ -11,11 +11,10 @@ namespace cutlass_ninja {
 /// What a problem field holds.
 enum class FieldType {
   kSize,    ///< an integer from 1 to 2^31 - 1
+  kCount,   ///< an integer from 0 to 2^31 - 1
   kScalar,  ///< a finite number
+  kChoice,  ///< one of some names
 };
-
-/// What the command line takes for a field of this type, in words.
-char const* expected_values(FieldType type);
 
 /// One field of an operation kind's problem, and so one flag of the command line.
 struct Field {
@@ -23,9 +22,17 @@ struct Field {
   FieldType type;
   double default_value;
   char const* help;
+  std::vector<char const*> names = {};  ///< of a choice, whose value is an index into them
 };
 
-/// One problem: a value for each field of its kind. A size is exact in a double.
+/// What the command line takes for a field, in words.
+std::string expected_values(Field const& field);
+
+/// A value of a field as the command line takes it.
+std::string value_text(Field const& field, double value);
+
+/// One problem: a value for each field of its kind. Sizes, counts and choices are exact in a
+/// double.
 class Problem {
  public:
   Problem(std::vector<Field> const& fields, std::vector<double> values)
@@ -36,7 +43,7 @@ class Problem {
 
   /// The value of the field `name`, which must exist.
   double scalar(char const* name) const;
-  /// The same for a size.
+  /// The same for a size, a count or a choice.
   int size(char const* name) const { return static_cast<int>(scalar(name)); }
 
  private:
@@ -53,8 +60,8 @@ class ProblemSpace {
   /// Every field at its default. `fields` must outlive the space and its problems.
   explicit ProblemSpace(std::vector<Field> const& fields);
 
-  /// Replaces one field's values by those that `text` lists: `16`, `16,32`, for sizes also
-  /// `16:64:16`, whose end is included and whose step may be omitted (1). Throws UsageError.
+  /// Replaces one field's values by those that `text` lists: `16`, `16,32`, for sizes and counts
+  /// also `16:64:16`, whose end is included and whose step may be omitted (1). Throws UsageError.
   void set(size_t field, std::string const& text);
 
   /// How many problems there are. Throws UsageError beyond kMaxProblems.

@@ -1,7 +1,8 @@
-/// The operation kind gemm: D = alpha * A * B + beta * C for each batch.
+/// The operation kind gemm: D = epilogue(alpha * A * B, beta * C) for each batch.
 #include "cutlass_ninja/gemm.h"
 #include "error.h"
 #include "profiler.h"
+#include "reference.h"
 #include "reference_gemm.h"
 
 namespace cutlass_ninja {
@@ -11,7 +12,7 @@ namespace {
 constexpr double kMaxCount = 0x1p58;
 
 /// Counts are as cutlass_profiler's: flop = 2 (m n k + m n) for each batch, whatever beta is; bytes
-/// = A + B + D, and C where beta is not 0. Operands are packed.
+/// = A + B + D, C where it is read, and the bias. Operands are packed.
 WorkloadShape gemm_shape(cutlass_ninja_gemm_kernel const& kernel, Problem const& problem) {
   int64_t const m = problem.size("m");
   int64_t const n = problem.size("n");
@@ -20,7 +21,7 @@ WorkloadShape gemm_shape(cutlass_ninja_gemm_kernel const& kernel, Problem const&
   if (static_cast<double>(m) * static_cast<double>(n) * (static_cast<double>(k) + 1) *
           static_cast<double>(batches) >
       kMaxCount) {
-    throw ProblemTooLarge("the problem has more operations than can be counted in 64 bits");
+    throw UnsupportedProblem("the problem has more operations than can be counted in 64 bits");
   }
 
   WorkloadShape shape;
@@ -38,9 +39,15 @@ WorkloadShape gemm_shape(cutlass_ninja_gemm_kernel const& kernel, Problem const&
   shape.accumulator = kernel.accumulator;
   shape.epilogue = kernel.element_epilogue;
   shape.math = kernel.element_math;
+  shape.fusion = kernel.epilogue;
+  if (kernel.epilogue.bias != CUTLASS_NINJA_BIAS_NONE) {
+    bool const per_row = kernel.epilogue.bias == CUTLASS_NINJA_BIAS_PER_ROW;
+    shape.bias = {kernel.epilogue.element_bias, per_row ? m : n};
+  }
+  if (kernel.split_k_rounds) shape.partial_roundings = problem.size("split_k_slices") - 1;
   shape.flop = 2 * m * n * (k + 1) * batches;
   shape.bytes = static_cast<int64_t>(shape.a.bytes() + shape.b.bytes() + shape.d.bytes() +
-                                     (shape.beta != 0 ? shape.c.bytes() : 0));
+                                     (shape.reads_c() ? shape.c.bytes() : 0) + shape.bias.bytes());
   return shape;
 }
 
@@ -52,7 +59,9 @@ int64_t leading_dimension(cutlass_ninja_tensor const& tensor, int64_t rows, int6
 class GemmWorkload : public Workload {
  public:
   GemmWorkload(cutlass_ninja_gemm_kernel const& kernel, Problem const& problem)
-      : kernel_(kernel), shape_(gemm_shape(kernel, problem)) {}
+      : kernel_(kernel),
+        shape_(gemm_shape(kernel, problem)),
+        split_k_slices_(problem.size("split_k_slices")) {}
 
   WorkloadShape const& shape() const override { return shape_; }
 
@@ -82,6 +91,10 @@ class GemmWorkload : public Workload {
 
   cutlass_ninja_element reference_accumulator() const override {
     return cutlass_ninja::reference_accumulator(kernel_.a.element, kernel_.b.element);
+  }
+
+  std::string position(int64_t index) const override {
+    return position_text(index, shape_.output, shape_.d_strides);
   }
 
   void reference(Operands const& operands, void* result, cudaStream_t stream) const override {
@@ -117,16 +130,29 @@ class GemmWorkload : public Workload {
     arguments.batch_stride_d = m * n;
     arguments.alpha = shape_.alpha;
     arguments.beta = shape_.beta;
+    arguments.split_k_slices = split_k_slices_;
+    arguments.epilogue = {operands.bias, 0, kLeakyReluSlope};
     return arguments;
   }
 
   cutlass_ninja_gemm_kernel const& kernel_;
   WorkloadShape shape_;
+  int split_k_slices_;
 };
 
 class GemmOperation : public Operation {
  public:
-  explicit GemmOperation(cutlass_ninja_gemm_kernel const& kernel) : kernel_(kernel) {
+  explicit GemmOperation(cutlass_ninja_gemm_kernel const& kernel)
+      : kernel_(kernel),
+        fields_{
+            {"m", FieldType::kSize, 1024, "rows of A, C and D"},
+            {"n", FieldType::kSize, 1024, "columns of B, C and D"},
+            {"k", FieldType::kSize, 1024, "columns of A, rows of B"},
+            {"batch_count", FieldType::kSize, 1, "independent matrices of each operand"},
+            {"alpha", FieldType::kScalar, 1, "factor of A * B"},
+            {"beta", FieldType::kScalar, default_beta(kernel), beta_help(kernel)},
+            {"split_k_slices", FieldType::kSize, 1, "slices of K that are summed on their own"},
+        } {
     abi_version = kernel.abi_version;
     description = kernel.description;
     name = kernel.name;
@@ -135,24 +161,26 @@ class GemmOperation : public Operation {
     footprint = kernel.footprint;
   }
 
-  std::vector<Field> const& fields() const override {
-    static std::vector<Field> const fields = {
-        {"m", FieldType::kSize, 1024, "rows of A, C and D"},
-        {"n", FieldType::kSize, 1024, "columns of B, C and D"},
-        {"k", FieldType::kSize, 1024, "columns of A, rows of B"},
-        {"batch_count", FieldType::kSize, 1, "independent matrices of each operand"},
-        {"alpha", FieldType::kScalar, 1, "factor of A * B"},
-        {"beta", FieldType::kScalar, 0, "factor of C; C is not read where it is 0"},
-    };
-    return fields;
-  }
+  std::vector<Field> const& fields() const override { return fields_; }
 
   std::unique_ptr<Workload> workload(Problem const& problem) const override {
     return std::make_unique<GemmWorkload>(kernel_, problem);
   }
 
  private:
+  static bool is_residual(cutlass_ninja_gemm_kernel const& kernel) {
+    return kernel.epilogue.binary_op != CUTLASS_NINJA_BINARY_OP_NONE;
+  }
+  static double default_beta(cutlass_ninja_gemm_kernel const& kernel) {
+    return is_residual(kernel) ? 1 : 0;
+  }
+  static char const* beta_help(cutlass_ninja_gemm_kernel const& kernel) {
+    return is_residual(kernel) ? "factor of C, the residual block's second source"
+                               : "factor of C; C is not read where it is 0";
+  }
+
   cutlass_ninja_gemm_kernel const& kernel_;
+  std::vector<Field> fields_;
 };
 
 }  // namespace

@@ -40,7 +40,7 @@ int profile_problems(Operation const& operation, Arguments const& arguments) {
       outcome =
           lost ? Outcome::failed("not run: an earlier CUDA error is sticky")
                : run_problem(*workload, operation.footprint.params_bytes, settings, stream.get());
-    } catch (ProblemTooLarge const& error) {
+    } catch (UnsupportedProblem const& error) {
       outcome = Outcome::not_supported(error.what());
     }
     print(report(operation, problem, workload.get(), device, settings, outcome) + "\n");

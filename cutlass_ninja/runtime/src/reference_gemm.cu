@@ -2,6 +2,7 @@
 
 #include "element.cuh"
 #include "error.h"
+#include "reference.h"
 #include "reference_gemm.h"
 
 namespace cutlass_ninja {
@@ -132,12 +133,6 @@ void launch(Side const& a, Side const& b, void* result, MatrixStrides const& str
 }
 
 }  // namespace
-
-cutlass_ninja_element reference_accumulator(cutlass_ninja_element a, cutlass_ninja_element b) {
-  if (number_format(a).integer && number_format(b).integer) return CUTLASS_NINJA_S32;
-  bool const wide = element_bytes(a) >= 4 || element_bytes(b) >= 4;
-  return wide ? CUTLASS_NINJA_F64 : CUTLASS_NINJA_F32;
-}
 
 void reference_gemm(MatrixView const& a, MatrixView const& b, void* result,
                     MatrixStrides const& result_strides, MatrixShape const& result_shape, int64_t k,

@@ -99,8 +99,8 @@ std::string report(Operation const& operation, Problem const& problem, Workload 
   for (size_t i = 0; i < problem.fields().size(); ++i) {
     Field const& field = problem.fields()[i];
     double const value = problem.values()[i];
-    field.type == FieldType::kSize ? line.integer(field.name, static_cast<int64_t>(value))
-                                   : line.number(field.name, value);
+    field.type == FieldType::kChoice ? line.string(field.name, value_text(field, value))
+                                     : line.raw(field.name, value_text(field, value));
   }
   line.raw("device", device_json(device))
       .string("cuda_runtime_version", device.runtime_version)

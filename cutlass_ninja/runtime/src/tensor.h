@@ -54,11 +54,12 @@ struct MatrixView {
   MatrixStrides strides;
 };
 
-/// The operands of one problem in device memory. `c` holds poison where beta is 0, and is null
-/// where the kernel has no C.
+/// The operands of one problem in device memory. `c` holds poison where it is not read, and is null
+/// where the kernel has no C; `bias` is null where it has no bias.
 struct Operands {
   void const *a, *b, *c;
   void* d;
+  void const* bias;
 };
 
 }  // namespace cutlass_ninja

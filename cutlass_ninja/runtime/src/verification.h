@@ -3,7 +3,8 @@
 /// Two kinds of data are used. Small integers make every sum exact, so that each element has a
 /// bound of its own and one wrong product shows (`max_error_over_bound`). Normally distributed
 /// numbers, those that are timed, round as real data does, and are judged by the error's norm
-/// (`relative_frobenius`) unless the kernel's arithmetic is exact.
+/// (`relative_frobenius`). Where D is an integer there is one right result, and no tolerance, on
+/// any data (`max_error`).
 #pragma once
 
 #include "compare.h"
@@ -15,10 +16,11 @@ namespace cutlass_ninja {
 /// How D's error is measured.
 enum class Metric {
   kErrorOverBound,  ///< the largest error as a multiple of the element's bound, see Comparison
+  kError,           ///< the largest error, of integers
   kFrobenius,       ///< ||D - expected|| / ||expected|| over all batches
 };
 
-/// "max_error_over_bound" or "relative_frobenius".
+/// "max_error_over_bound", "max_error" or "relative_frobenius".
 char const* metric_name(Metric metric);
 
 /// One comparison of all of D with the reference.
@@ -36,13 +38,14 @@ struct Check {
 /// range shrinks from [-2, 2] to [-1, 1], then zeros become more frequent.
 IntegerData integer_data(WorkloadShape const& shape);
 
-/// Standard deviations of the normally distributed operands, and of the D that follows from them.
+/// Standard deviations of the normally distributed operands, and of the D that follows from them
+/// without activation.
 struct NormalData {
-  double a, b, c, d;
+  double a, b, c, bias, d;
 };
 
-/// 1 for floating-point operands, less where D or the accumulator would come near the largest f16;
-/// 16 for integers.
+/// 1 for floating-point operands, less where D or the accumulator would come near the largest f16,
+/// or where an activation would saturate most of D; 16 for integers, less where D has 8 bits.
 NormalData normal_data(WorkloadShape const& shape);
 
 /// The largest ||D - expected|| / ||expected|| of a right kernel on normally distributed data: the
@@ -57,19 +60,23 @@ NormalData normal_data(WorkloadShape const& shape);
 ///    it is K u, since tensor cores truncate f32 sums (Fasi, Higham, Mikaitis, Pranesh, "Numerical
 ///    behavior of NVIDIA tensor cores", PeerJ Comput. Sci. 7, 2021) and truncation errors add up;
 ///  - 4 u of the epilogue's type: a conversion, two products, a sum;
+///  - 1 u of D's type for each slice of K but the last, if they are summed in D;
+/// all these times the activation's steepest slope, and
+///  - twice the activation's own error, see activation_roundoff;
 ///  - 1 u of D's type, and its smallest positive number where D is that small;
 /// times 1 + 4 / sqrt(elements of D), as the error of few elements strays from its expectation.
 /// For comparison: one dropped product gives sqrt(1 / K), a dropped slice of 32 sqrt(32 / K).
 double frobenius_tolerance(WorkloadShape const& shape, NormalData const& data);
 
-/// The epilogue's part of an element's bound: the same 4 u.
-double epilogue_roundoff(WorkloadShape const& shape);
+/// The epilogue's part of an element's bound on small integers: the same 4 u and activation, and
+/// for each slice of K but the last that is summed in D a rounding of what integer_data allows.
+ErrorBounds error_bounds(WorkloadShape const& shape);
 
 /// Judges a comparison made on small integers.
-Check check_integer(Comparison const& comparison);
+Check check_integer(WorkloadShape const& shape, Comparison const& comparison);
 
 /// Judges a comparison made on normally distributed data: by the Frobenius norm, but element by
-/// element where integers are summed, as that is exact on any data. The error's norm is taken
+/// element where D is an integer, as that is exact on any data. The error's norm is taken
 /// relative to that of the expected D, or to the latter's own expectation if that is larger, so
 /// that the few elements of a small D may cancel to nearly 0.
 Check check_normal(char const* data, WorkloadShape const& shape, NormalData const& normal,

@@ -8,12 +8,14 @@
 #include <string>
 #include <vector>
 
+#include "epilogue.h"
 #include "problem_space.h"
 #include "tensor.h"
 
 namespace cutlass_ninja {
 
-/// One problem, D = alpha * (sums of products of A and B) + beta * C, as numbers.
+/// One problem, D = epilogue(alpha * (sums of products of A and B), beta * C), as numbers. D is
+/// seen as a batch of matrices, whatever it is to the operation kind.
 struct WorkloadShape {
   Tensor a, b, c, d;  ///< c: VOID if the kernel has none
   MatrixShape output;
@@ -24,6 +26,13 @@ struct WorkloadShape {
   cutlass_ninja_element
       math;  ///< to which operands are rounded before products; VOID: they are not
   int64_t flop, bytes;
+  cutlass_ninja_epilogue fusion{};  ///< what is done beside alpha, beta and C
+  Tensor bias{};                    ///< VOID if the kernel has none; the same for all batches
+  /// How often partial sums are rounded to D's type before the last rounding.
+  int64_t partial_roundings = 0;
+
+  /// Whether C is read.
+  bool reads_c() const { return beta != 0 || fusion.binary_op != CUTLASS_NINJA_BINARY_OP_NONE; }
 };
 
 /// One problem of one kernel.
@@ -33,12 +42,15 @@ class Workload {
 
   virtual WorkloadShape const& shape() const = 0;
 
-  /// The four entries of a kernel's interface, see cutlass_ninja/gemm.h.
+  /// The four entries of a kernel's interface, see for example cutlass_ninja/gemm.h.
   virtual cutlass_ninja_status can_implement(char const** reason) const = 0;
   virtual size_t workspace_bytes() const = 0;
   virtual cutlass_ninja_status initialize(Operands const& operands, void* workspace, void* params,
                                           cudaStream_t stream) const = 0;
   virtual cudaError_t run(void* params, cudaStream_t stream) const = 0;
+
+  /// Where the element `index` of D lies, in the words of the operation kind.
+  virtual std::string position(int64_t index) const = 0;
 
   /// The element type of `reference`'s result.
   virtual cutlass_ninja_element reference_accumulator() const = 0;
@@ -58,7 +70,7 @@ class Operation {
 
   /// The fields of the kind's problems.
   virtual std::vector<Field> const& fields() const = 0;
-  /// A problem made ready. Throws ProblemTooLarge.
+  /// A problem made ready. Throws UnsupportedProblem.
   virtual std::unique_ptr<Workload> workload(Problem const& problem) const = 0;
 };
 

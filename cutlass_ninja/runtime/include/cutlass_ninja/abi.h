@@ -9,7 +9,7 @@ extern "C" {
 #endif
 
 /// Raised whenever a structure of this interface changes its layout or meaning.
-#define CUTLASS_NINJA_ABI_VERSION 1
+#define CUTLASS_NINJA_ABI_VERSION 2
 
 /// Alignment in bytes that a kernel's parameter block needs (128: a TMA descriptor's).
 #define CUTLASS_NINJA_PARAMS_ALIGNMENT 128
@@ -34,14 +34,15 @@ typedef enum {
   CUTLASS_NINJA_S32,
 } cutlass_ninja_element;
 
-/// Matrix layouts, named as in cutlass_library.LayoutType.
+/// Layouts, named as in cutlass_library.LayoutType.
 typedef enum {
   CUTLASS_NINJA_COLUMN_MAJOR = 0,
   CUTLASS_NINJA_ROW_MAJOR = 1,
+  CUTLASS_NINJA_TENSOR_NHWC = 2,
 } cutlass_ninja_layout;
 
-/// One operand: its element type, layout, and the alignment, in elements, of its pointer, leading
-/// dimension and batch stride.
+/// One operand: its element type, layout, and the alignment, in elements, of its pointer and its
+/// strides: a matrix's leading dimension and batch stride, an NHWC tensor's channels.
 typedef struct {
   cutlass_ninja_element element;
   cutlass_ninja_layout layout;

@@ -1,17 +1,20 @@
-/// The C interface of a GEMM kernel, D = alpha * A * B + beta * C for each of batch_count problems.
+/// The C interface of a GEMM kernel, D = epilogue(alpha * A * B, beta * C) for each of batch_count
+/// problems; see cutlass_ninja/epilogue.h.
 #pragma once
 
 #include <stddef.h>
 #include <stdint.h>
 
 #include "cutlass_ninja/abi.h"
+#include "cutlass_ninja/epilogue.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
 /// One GEMM problem with its operands in device memory. A is m x k, B is k x n, C and D are m x n.
-/// Leading dimensions and batch strides count elements. C is read only when beta != 0.
+/// Leading dimensions and batch strides count elements. C is read when beta != 0, and always by a
+/// residual block.
 typedef struct {
   int m, n, k, batch_count;
   void const *a, *b, *c;
@@ -19,6 +22,8 @@ typedef struct {
   int64_t lda, ldb, ldc, ldd;
   int64_t batch_stride_a, batch_stride_b, batch_stride_c, batch_stride_d;
   double alpha, beta;
+  int split_k_slices;  ///< slices of K that are summed on their own; 1: no split
+  cutlass_ninja_epilogue_arguments epilogue;
 } cutlass_ninja_gemm_arguments;
 
 /// A GEMM kernel: what it is, and how to run it. A parameter block is caller-allocated host memory
@@ -50,6 +55,11 @@ typedef struct {
   /// The type to which the kernel rounds A and B before it multiplies them (TF32 for f32 operands
   /// on tensor cores). VOID: it multiplies them as they are.
   cutlass_ninja_element element_math;
+
+  cutlass_ninja_epilogue epilogue;
+  /// Whether slices of K are summed one after the other in D itself, and so each time rounded to
+  /// its type.
+  int split_k_rounds;
 } cutlass_ninja_gemm_kernel;
 
 /// The profiler's command line for one GEMM kernel; `main` of every GEMM profiler calls it.

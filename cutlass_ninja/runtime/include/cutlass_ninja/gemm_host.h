@@ -1,10 +1,12 @@
 /// What a GEMM kernel's host half checks before it asks CUTLASS. Nothing here depends on CUTLASS.
 #pragma once
 
+#include <climits>
 #include <cstdint>
 
 #include "cutlass_ninja/gemm.h"
 #include "cutlass_ninja/launch.h"
+#include "cutlass_ninja/operand.h"
 
 /// The translation unit's kernel.
 extern "C" cutlass_ninja_gemm_kernel const cutlass_ninja_kernel;
@@ -21,26 +23,8 @@ inline bool is_aligned(cutlass_ninja_tensor const& tensor, size_t element_bytes,
          (batch_count == 1 || batch_stride % tensor.alignment == 0);
 }
 
-/// The size in bytes of an element of this type; 0 for void.
-inline size_t element_bytes(cutlass_ninja_element element) {
-  switch (element) {
-    case CUTLASS_NINJA_VOID:
-      return 0;
-    case CUTLASS_NINJA_S8:
-    case CUTLASS_NINJA_U8:
-      return 1;
-    case CUTLASS_NINJA_F16:
-    case CUTLASS_NINJA_BF16:
-      return 2;
-    case CUTLASS_NINJA_F64:
-      return 8;
-    default:
-      return 4;
-  }
-}
-
-/// Refuses a problem whose operands do not meet the kernel's alignment, naming the operand, and a
-/// beta != 0 for a kernel that has no C.
+/// Refuses a problem whose operands do not meet the kernel's alignment, naming the operand, a
+/// beta != 0 for a kernel that has no C, and slices of K in a batch.
 inline cutlass_ninja_status check_operands(cutlass_ninja_gemm_kernel const& kernel,
                                            cutlass_ninja_gemm_arguments const& g,
                                            char const** reason) {
@@ -57,6 +41,14 @@ inline cutlass_ninja_status check_operands(cutlass_ninja_gemm_kernel const& kern
   if (!aligned(kernel.d, g.d, g.ldd, g.batch_stride_d))
     return refuse("D's pointer, leading dimension or batch stride does not meet its alignment",
                   reason);
+  if (kernel.epilogue.bias != CUTLASS_NINJA_BIAS_NONE &&
+      !is_aligned({kernel.epilogue.element_bias, kernel.d.layout, kernel.d.alignment},
+                  element_bytes(kernel.epilogue.element_bias), g.epilogue.bias, 0,
+                  g.epilogue.batch_stride_bias, g.batch_count))
+    return refuse("the bias's pointer or batch stride does not meet D's alignment", reason);
+  if (g.split_k_slices > 1 && g.batch_count > 1)
+    return refuse("split_k_slices is more than 1 in a batch; CUTLASS splits K of one problem only",
+                  reason);
   if (kernel.c.element == CUTLASS_NINJA_VOID)
     return g.beta == 0
                ? CUTLASS_NINJA_SUCCESS
@@ -65,6 +57,17 @@ inline cutlass_ninja_status check_operands(cutlass_ninja_gemm_kernel const& kern
     return refuse("C's pointer, leading dimension or batch stride does not meet its alignment",
                   reason);
   return CUTLASS_NINJA_SUCCESS;
+}
+
+/// Whether the leading dimensions fit the 32 bits that some of CUTLASS's kernels keep them in.
+inline bool check_leading_dimensions(cutlass_ninja_gemm_arguments const& g, char const** reason) {
+  for (int64_t ld : {g.lda, g.ldb, g.ldc, g.ldd}) {
+    if (ld > INT_MAX) {
+      refuse("a leading dimension is larger than the kernel's 32 bits", reason);
+      return false;
+    }
+  }
+  return true;
 }
 
 }  // namespace cutlass_ninja

@@ -38,6 +38,14 @@ inline cudaError_t reserve_shared_memory(void const* entry, size_t bytes) {
                               static_cast<int>(bytes));
 }
 
+/// Thread blocks of the kernel that a multiprocessor runs at once; 1 where CUDA cannot tell.
+inline int occupancy(void const* entry, int threads, size_t shared_memory_bytes) {
+  int blocks = 0;
+  cudaError_t const error =
+      cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, entry, threads, shared_memory_bytes);
+  return error == cudaSuccess && blocks > 0 ? blocks : 1;
+}
+
 /// Lets the kernel have clusters of more than the 8 thread blocks that every GPU can launch.
 inline cudaError_t allow_large_cluster(void const* entry) {
   return cudaFuncSetAttribute(entry, cudaFuncAttributeNonPortableClusterSizeAllowed, 1);

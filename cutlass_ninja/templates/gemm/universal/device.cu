@@ -9,3 +9,11 @@ extern "C" __global__ void CUTLASS_NINJA_ENTRY(GemmKernel::Params params) {
   extern __shared__ char shared_storage[];
   GemmKernel::invoke(params, *reinterpret_cast<GemmKernel::SharedStorage*>(shared_storage));
 }
+{%- if split_k_mode == "parallel" %}
+
+// Sums up the slices of K.
+extern "C" __global__ void CUTLASS_NINJA_REDUCTION_ENTRY(Reduction::Params params) {
+  Reduction::SharedStorage shared_storage;
+  Reduction()(params, shared_storage);
+}
+{%- endif %}

@@ -4,42 +4,125 @@
 #include "cutlass_ninja/gemm_host.h"
 #include "identity.h"
 #include "kernel.h"
-
+{% set parallel = split_k_mode == "parallel" -%}
+{% set residual = epilogue_functor == "linear_combination_residual_block" -%}
+{% set first, second = ("b", "a") if transposed else ("a", "b") %}
 namespace {
 
 using Params = GemmKernel::Params;
-
-GemmKernel::Arguments lower(cutlass_ninja_gemm_arguments const& g) {
-  using Epilogue = GemmKernel::EpilogueOutputOp;
-  using Compute = Epilogue::ElementCompute;
-  return {g.batch_count > 1 ? cutlass::gemm::GemmUniversalMode::kBatched
-                            : cutlass::gemm::GemmUniversalMode::kGemm,
-{%- if transposed %}
-          {g.n, g.m, g.k},
-          g.batch_count,
-          Epilogue::Params(Compute(g.alpha), Compute(g.beta)),
-          g.b, g.a, g.c, g.d,
-          g.batch_stride_b, g.batch_stride_a, g.batch_stride_c, g.batch_stride_d,
-          g.ldb, g.lda, g.ldc, g.ldd
+{% if parallel %}
+/// A parameter block.
+struct Block {
+  Params params;
+  Reduction::Params reduction;
+};
+{%- elif stream_k %}
+/// A parameter block. The kernel does not leave all of its barriers as it found them: each launch must begin with a
+/// workspace initialized anew.
+struct Block {
+  Params params;
+  void* workspace;
+};
 {%- else %}
-          {g.m, g.n, g.k},
-          g.batch_count,
-          Epilogue::Params(Compute(g.alpha), Compute(g.beta)),
-          g.a, g.b, g.c, g.d,
-          g.batch_stride_a, g.batch_stride_b, g.batch_stride_c, g.batch_stride_d,
-          g.lda, g.ldb, g.ldc, g.ldd
-{%- endif -%}
-  };
+/// A parameter block.
+struct Block {
+  Params params;
+};
+{%- endif %}
+
+OutputOp::Params scale(cutlass_ninja_gemm_arguments const& g) {
+  using Compute = OutputOp::ElementCompute;
+{%- if activation == "leaky_relu" and has_broadcast %}
+  return {Compute(g.alpha), Compute(g.beta), {Compute(g.epilogue.leaky_relu_slope)}};
+{%- elif activation == "leaky_relu" %}
+  OutputOp::Params scaled(Compute(g.alpha), Compute(g.beta));
+  scaled.leaky_alpha = Compute(g.epilogue.leaky_relu_slope);
+  return scaled;
+{%- else %}
+  return {Compute(g.alpha), Compute(g.beta)};
+{%- endif %}
 }
 
+GemmKernel::Arguments lower(cutlass_ninja_gemm_arguments const& g) {
+  bool const batched = g.batch_count > 1;
+  cutlass::gemm::GemmCoord const size({{ "g.n, g.m, g.k" if transposed else "g.m, g.n, g.k" }});
+  return {batched ? cutlass::gemm::GemmUniversalMode::kBatched
+                  : cutlass::gemm::GemmUniversalMode::{{ "kGemmSplitKParallel" if parallel else "kGemm" }},
+          size,
+          batched ? g.batch_count : g.split_k_slices,
+{%- if parallel %}
+          {},
+          g.{{ first }}, g.{{ second }}, nullptr, nullptr,
+          0, 0, 0, int64_t(size.m()) * size.n(),
+          g.ld{{ first }}, g.ld{{ second }}, size.n(), size.n()};
+{%- elif has_broadcast %}
+          scale(g),
+          g.{{ first }}, g.{{ second }}, g.c, g.d, const_cast<void*>(g.epilogue.bias), nullptr,
+          g.batch_stride_{{ first }}, g.batch_stride_{{ second }}, g.batch_stride_c, g.batch_stride_d,
+          g.epilogue.batch_stride_bias, 0,
+          static_cast<int>(g.ld{{ first }}), static_cast<int>(g.ld{{ second }}), static_cast<int>(g.ldc),
+          static_cast<int>(g.ldd), 0, 0};
+{%- else %}
+          scale(g),
+          g.{{ first }}, g.{{ second }}, g.c, g.d,
+          g.batch_stride_{{ first }}, g.batch_stride_{{ second }}, g.batch_stride_c, g.batch_stride_d,
+          g.ld{{ first }}, g.ld{{ second }}, g.ldc, g.ldd};
+{%- endif %}
+}
+{% if stream_k %}
+/// Stream-K shares the work among all thread blocks that the GPU runs at once.
+Params lower_params(cutlass_ninja_gemm_arguments const& g) {
+  void const* entry = reinterpret_cast<void const*>(&CUTLASS_NINJA_ENTRY);
+  cutlass_ninja::reserve_shared_memory(entry, sizeof(GemmKernel::SharedStorage));
+  return Params(lower(g), cutlass_ninja::multiprocessors(),
+                cutlass_ninja::occupancy(entry, GemmKernel::kThreadCount, sizeof(GemmKernel::SharedStorage)));
+}
+{%- else %}
 // GemmUniversal's parameters depend on the GPU only for stream-K, which this kernel does not use.
 Params lower_params(cutlass_ninja_gemm_arguments const& g) { return Params(lower(g), 0, 0); }
+{%- endif %}
+{%- if parallel %}
+
+Reduction::Params lower_reduction(cutlass_ninja_gemm_arguments const& g, Params const& params, void* workspace) {
+  using Sum = Reduction::ElementWorkspace;
+  using Output = Reduction::ElementOutput;
+  cutlass::MatrixCoord const size = params.problem_size.mn();
+  return {size,
+          params.grid_tiled_shape.k(),
+          size_t(size.row()) * size.column(),
+          {static_cast<Sum*>(workspace), cutlass::layout::RowMajor(size.column())},
+          {static_cast<Output*>(g.d), cutlass::layout::RowMajor(g.ldd)},
+          {static_cast<Output*>(const_cast<void*>(g.c)), cutlass::layout::RowMajor(g.ldc)},
+          scale(g)};
+}
+{%- endif %}
 
 cutlass_ninja_status can_implement(cutlass_ninja_gemm_arguments const* g, char const** reason) {
   auto status = cutlass_ninja::check_operands(cutlass_ninja_kernel, *g, reason);
   if (status != CUTLASS_NINJA_SUCCESS) return status;
-  dim3 const grid = lower_params(*g).get_grid_dims();
-  if (!cutlass_ninja::check_grid(grid, reason)) return CUTLASS_NINJA_NOT_SUPPORTED;
+{%- if parallel %}
+  if (g->batch_count > 1)
+    return cutlass_ninja::refuse("the kernel splits K in parallel; CUTLASS does so for one problem only", reason);
+{%- elif residual %}
+  if (g->split_k_slices > 1)
+    return cutlass_ninja::refuse("split_k_slices is more than 1; a residual block cannot be applied in parts", reason);
+{%- elif not stream_k and type_c in ("int8_t", "uint8_t") %}
+  if (g->split_k_slices > 1)
+    return cutlass_ninja::refuse(
+        "split_k_slices is more than 1; a serial split would saturate D after each slice: use split_k_mode parallel",
+        reason);
+{%- endif %}
+{%- if has_broadcast or parallel %}
+  if (!cutlass_ninja::check_leading_dimensions(*g, reason)) return CUTLASS_NINJA_NOT_SUPPORTED;
+{%- endif %}
+{%- if not stream_k %}
+  Params const params = lower_params(*g);
+  if (!cutlass_ninja::check_grid(params.get_grid_dims(), reason)) return CUTLASS_NINJA_NOT_SUPPORTED;
+{%- endif %}
+{%- if parallel %}
+  if (!cutlass_ninja::check_grid(Reduction::grid_shape(params.problem_size.mn()), reason))
+    return CUTLASS_NINJA_NOT_SUPPORTED;
+{%- endif %}
   if (GemmKernel::can_implement(lower(*g)) == cutlass::Status::kSuccess) return status;
   return cutlass_ninja::refuse("CUTLASS's can_implement refuses the problem", reason);
 }
@@ -49,26 +132,52 @@ size_t workspace_bytes(cutlass_ninja_gemm_arguments const* g) {
 }
 
 cutlass_ninja_status initialize(cutlass_ninja_gemm_arguments const* g, void* workspace,
-                                void* params, cudaStream_t stream) {
+                                void* params, cudaStream_t {{ "stream" if not parallel }}) {
   void const* entry = reinterpret_cast<void const*>(&CUTLASS_NINJA_ENTRY);
   if (cutlass_ninja::reserve_shared_memory(entry, sizeof(GemmKernel::SharedStorage)) != cudaSuccess)
     return CUTLASS_NINJA_ERROR_INTERNAL;
-  auto* lowered = new (params) Params(lower_params(*g));
-  return lowered->init_workspace(workspace, stream) == cutlass::Status::kSuccess
+{%- if parallel %}
+  auto* block = new (params) Block{lower_params(*g), {}};
+  block->params.ptr_D = workspace;
+  block->reduction = lower_reduction(*g, block->params, workspace);
+  return CUTLASS_NINJA_SUCCESS;
+{%- else %}
+{%- if stream_k %}
+  auto* block = new (params) Block{lower_params(*g), workspace};
+{%- else %}
+  auto* block = new (params) Block{lower_params(*g)};
+{%- endif %}
+  return block->params.init_workspace(workspace, stream) == cutlass::Status::kSuccess
              ? CUTLASS_NINJA_SUCCESS
              : CUTLASS_NINJA_ERROR_INTERNAL;
+{%- endif %}
 }
 
 cudaError_t run(void* params, cudaStream_t stream) {
   void const* entry = reinterpret_cast<void const*>(&CUTLASS_NINJA_ENTRY);
-  dim3 const grid = static_cast<Params*>(params)->get_grid_dims();
-  return cutlass_ninja::launch(entry, grid, dim3(GemmKernel::kThreadCount), dim3(1),
-                               sizeof(GemmKernel::SharedStorage), params, stream);
+  auto* block = static_cast<Block*>(params);
+{%- if stream_k %}
+  if (block->params.init_workspace(block->workspace, stream) != cutlass::Status::kSuccess)
+    return cudaErrorUnknown;
+{%- endif %}
+  dim3 const grid = block->params.get_grid_dims();
+  cudaError_t const error =
+      cutlass_ninja::launch(entry, grid, dim3(GemmKernel::kThreadCount), dim3(1),
+                            sizeof(GemmKernel::SharedStorage), &block->params, stream);
+{%- if parallel %}
+  if (error != cudaSuccess) return error;
+  void const* reduction = reinterpret_cast<void const*>(&CUTLASS_NINJA_REDUCTION_ENTRY);
+  return cutlass_ninja::launch(reduction, Reduction::grid_shape(block->reduction.problem_size),
+                               Reduction::block_shape(), dim3(1), sizeof(Reduction::SharedStorage),
+                               &block->reduction, stream);
+{%- else %}
+  return error;
+{%- endif %}
 }
 
 }  // namespace
 
 {% set threads = "GemmKernel::kThreadCount" %}
-{% set block = "Params" %}
+{% set block = "Block" %}
 {% set shared_storage = "sizeof(GemmKernel::SharedStorage)" %}
 {% include "gemm/kernel_table.cpp" %}

@@ -31,6 +31,32 @@ Stride strided(int64_t leading_dimension, int64_t batch_stride) {
   return stride;
 }
 
+{% set residual = epilogue_functor == "linear_combination_residual_block" -%}
+{% set stride_bias = "{{}, {}, g.epilogue.batch_stride_bias}" -%}
+decltype(CollectiveEpilogue::Arguments::thread) fuse(cutlass_ninja_gemm_arguments const& g) {
+  using Compute = {{ type_epilogue }};
+{%- if residual %}
+{%- set leaky = "{Compute(g.epilogue.leaky_relu_slope)}" if activation == "leaky_relu" else "{}" %}
+{%- set bias_arguments = ", {static_cast<GemmKernel::ElementD const*>(g.epilogue.bias), Compute(0), " ~ stride_bias ~ "}" %}
+{%- set linear = "{{{Compute(g.alpha)}, {}, {}}, {}" ~ (bias_arguments if bias != "none" else "") ~ ", {}}" %}
+{%- set activated = linear if activation == "identity" else "{" ~ linear ~ ", " ~ leaky ~ "}" %}
+{%- set joined = "{" ~ activated ~ ",\n          {{{Compute(g.beta)}, {}, {}}, {}, {}},\n          {}}" %}
+  return {{ joined if unary_op == "identity" else "{" ~ joined ~ ",\n          {}}" }};
+{%- else %}
+  decltype(CollectiveEpilogue::Arguments::thread) fused{};
+  fused.alpha = Compute(g.alpha);
+  fused.beta = Compute(g.beta);
+{%- if bias != "none" %}
+  fused.bias_ptr = static_cast<GemmKernel::ElementD const*>(g.epilogue.bias);
+  cute::get<2>(fused.dBias) = g.epilogue.batch_stride_bias;
+{%- endif %}
+{%- if activation == "leaky_relu" %}
+  fused.activation.leaky_alpha = Compute(g.epilogue.leaky_relu_slope);
+{%- endif %}
+  return fused;
+{%- endif %}
+}
+
 /// `multiprocessors` is needed by kernels that are launched, not by those that are only checked.
 GemmKernel::Arguments lower(cutlass_ninja_gemm_arguments const& g, int multiprocessors = 1) {
   using ElementA = GemmKernel::ElementA;
@@ -49,8 +75,10 @@ GemmKernel::Arguments lower(cutlass_ninja_gemm_arguments const& g, int multiproc
 {%- endif %}
   arguments.epilogue.ptr_D = static_cast<ElementD*>(g.d);
   arguments.epilogue.dD = strided<GemmKernel::StrideD, {{ 0 if layout_c == "t" else 1 }}>(g.ldd, g.batch_stride_d);
-  arguments.epilogue.thread.alpha = static_cast<{{ type_epilogue }}>(g.alpha);
-  arguments.epilogue.thread.beta = static_cast<{{ type_epilogue }}>(g.beta);
+  arguments.epilogue.thread = fuse(g);
+{%- if tile_scheduler == "StreamK" %}
+  arguments.scheduler.splits = g.split_k_slices;
+{%- endif %}
   arguments.hw_info.sm_count = multiprocessors;
   return arguments;
 }
@@ -58,6 +86,11 @@ GemmKernel::Arguments lower(cutlass_ninja_gemm_arguments const& g, int multiproc
 cutlass_ninja_status can_implement(cutlass_ninja_gemm_arguments const* g, char const** reason) {
   auto status = cutlass_ninja::check_operands(cutlass_ninja_kernel, *g, reason);
   if (status != CUTLASS_NINJA_SUCCESS) return status;
+{%- if tile_scheduler != "StreamK" %}
+  if (g->split_k_slices > 1)
+    return cutlass_ninja::refuse("split_k_slices is more than 1; of CUTLASS 3.x only the StreamK scheduler splits K",
+                                 reason);
+{%- endif %}
   if (GemmKernel::can_implement(lower(*g))) return status;
   return cutlass_ninja::refuse("CUTLASS's can_implement refuses the problem", reason);
 }
