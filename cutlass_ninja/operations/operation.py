@@ -42,7 +42,7 @@ class Operation:
     templates: Callable[[Config], str]
     """The folder under templates/ that holds this kernel's kernel.h, device.cu and host.cpp."""
     template_values: Callable[[Config, Arch], Mapping[str, Any]]
-    """What those templates need."""
+    """What those templates need beside the configuration, and never under the name of one of its fields."""
     compile_memory_bytes: Callable[[Config], int]
     """The peak memory of compiling one, measured with nvcc 13 and rounded up."""
     unremarkable: Mapping[str, Any] = field(default_factory=dict)
