@@ -3,10 +3,10 @@
     python benchmarks/generate.py [--runs 3] [--sizes 100 900 10800]
 
 For each number of kernels: `cutlass-ninja` in an empty folder (cold) and again (unchanged), medians of whole
-processes; CUTLASS's `cutlass_library.generator` making all GEMM kernels that it lists for sm_80 (from the installed
-nvidia-cutlass), scaled to the number; and `ninja` on the finished build beside ninja on a minimal file of as many
-edges: a kernel and its name are two. The profilers of the no-op runs are empty files: ninja looks no further than that
-they exist.
+processes, whose Python files are compiled beforehand as pip does it; CUTLASS's `cutlass_library.generator` making all
+GEMM kernels that it lists for sm_80 (from the installed nvidia-cutlass), scaled to the number; and `ninja` on the
+finished build beside ninja on a minimal file of as many edges: a kernel and its name are two. The profilers of the
+no-op runs are empty files: ninja looks no further than that they exist.
 """
 
 from __future__ import annotations
@@ -62,6 +62,13 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=3)
     parser.add_argument("--sizes", nargs="+", choices=list(SIZES), default=list(SIZES))
     options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as bytecode:
+        os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+        os.environ["PYTHONPYCACHEPREFIX"] = bytecode
+        table(options)
+
+
+def table(options: argparse.Namespace) -> None:
     with tempfile.TemporaryDirectory() as temporary:
         peer_count, peer_time = peer(Path(temporary), options.runs)
     peer_each = peer_time / peer_count
@@ -129,15 +136,15 @@ def peer(folder: Path, runs: int) -> tuple[int, float]:
 
 
 def seconds(command: Sequence[str], runs: int, before: Callable[[], None] = lambda: None) -> float:
-    """The median wall time of a whole process."""
+    """The median wall time of a whole process, without the first run, which compiles Python files."""
     times = []
-    for _ in range(runs):
+    for _ in range(runs + 1):
         before()
         started = time.perf_counter()
-        done = subprocess.run(command, capture_output=True, env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1"})
+        done = subprocess.run(command, capture_output=True)
         times.append(time.perf_counter() - started)
         assert done.returncode == 0, done.stderr.decode()[-2000:]
-    return statistics.median(times)
+    return statistics.median(times[1:])
 
 
 if __name__ == "__main__":

@@ -1,7 +1,5 @@
 """`python -m cutlass_ninja`: the same as `cutlass-ninja`."""
 
-import sys
+from .cli import script
 
-from .cli import main
-
-sys.exit(main())
+script()

@@ -14,8 +14,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-import jinja2
-
 from . import commands, memory, sources, store
 from .batches import Batch
 from .errors import InputError
@@ -93,8 +91,16 @@ def render(
     edge. The memory and the cores are those of this machine unless they are given. Raises InputError for a wrong
     template or path.
     """
-    outputs = {key: _output(target) for key, target in _first_by_key(plan.kernels).items()}
-    libraries = {target.key: _output(target) for target in plan.runtimes}
+    import jinja2  # Where nothing has changed, it is not needed, and importing it takes a while.
+
+    by_key: dict[str, KernelTarget] = {}
+    for target in plan.kernels:
+        by_key.setdefault(target.key, target)
+    folders = {name: escape_path(name) for name in {target.kernel.name for target in by_key.values()}}
+    outputs = {
+        key: f"{store.kernel_dir(folders[target.kernel.name], key)}/{store.PROFILER}" for key, target in by_key.items()
+    }
+    libraries = {one.key: escape_path(f"{store.folder(one)}/{store.LIBRARY}") for one in plan.runtimes}
     total = memory.memory_bytes() if memory_bytes is None else memory_bytes
     sizes = memory.pools([batch.memory_bytes for batch in batches], total, memory.cores() if cores is None else cores)
     pools = [
@@ -165,21 +171,14 @@ def compile_commands(plan: Plan) -> str:
     return "[\n" + ",\n".join(entries) + "\n]\n"
 
 
-def _first_by_key(targets: Iterable[KernelTarget]) -> dict[str, KernelTarget]:
-    """One target for each key: kernels that turned out to be the same share it."""
-    found: dict[str, KernelTarget] = {}
-    for target in targets:
-        found.setdefault(target.key, target)
-    return found
-
-
 def _batch(batch: Batch, outputs: Mapping[str, str], libraries: Mapping[str, str]) -> _Batch:
     targets = batch.targets
+    keys = [target.key for target in targets]
     more = f" and {len(targets) - 1} more" if len(targets) > 1 else ""
     return _Batch(
-        " ".join([outputs[target.key] for target in targets]),
-        " ".join(dict.fromkeys([libraries[target.runtime] for target in targets])),
-        " ".join([target.key for target in targets]),
+        " ".join([outputs[key] for key in keys]),
+        " ".join({libraries[target.runtime]: None for target in targets}),
+        " ".join(keys),
         escape_value(targets[0].label + more),
         "heavy" if batch.memory_bytes > memory.HEAVY_BYTES else "light",
     )
@@ -195,10 +194,6 @@ def _names(targets: Iterable[KernelTarget], outputs: Mapping[str, str]) -> list[
     for name in sorted(by_name.keys() - found.keys()):
         found[name] = " ".join(by_name[name])
     return [(escape_path(name), output) for name, output in found.items()]
-
-
-def _output(target: store.Target) -> str:
-    return escape_path(f"{store.folder(target)}/{store.product(target)}")
 
 
 def _gb(size: int) -> str:

@@ -9,18 +9,16 @@ import os
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache
 from itertools import repeat
-from operator import itemgetter
 from typing import Any
 
 from .arch import ARCHS, NATIVE, Arch
 from .errors import InputError, ManifestError
-from .kernel import BATCHED, Kernel
+from .kernel import BATCHED, ConfigWriter, Kernel
 from .manifest import Family, Manifest
-from .memo import Memo, fingerprint
+from .memo import Memo
 from .operations import OPERATIONS
-from .operations.operation import Config, Operation, Violation
+from .operations.operation import Operation, Violation
 from .places import Mark, nearest
 from .schema import Value
 
@@ -117,13 +115,15 @@ def _members(
 ) -> Iterator[tuple[Kernel | None, list[tuple[Mark, str]]]]:
     """Each member for each architecture: the kernel, or why there is none."""
     rules_of = [(arch.name, rules.violations(arch)) for arch in archs]
+    writer = ConfigWriter()
     for member in family.members():
         config = rules.configure(member)
         for arch, violations_of in rules_of:
             if violations := violations_of(config):
                 yield None, [(_place(member, violation, family.mark), violation.message) for violation in violations]
             else:
-                yield Kernel(family.operation, rules.name(config), arch, config, family.settings), []
+                kernel = Kernel(family.operation, rules.name(config), arch, config, family.settings)
+                yield kernel.with_json(writer.text(config)), []
 
 
 def _place(member: Mapping[str, Value], violation: Violation, default: Mark) -> Mark:
@@ -141,16 +141,8 @@ def _place(member: Mapping[str, Value], violation: Violation, default: Mark) -> 
 
 
 def _identity(kernel: Kernel) -> Any:
-    """What equal kernels have in common, whatever the order of their fields."""
-    names, values_of = _in_order(tuple(kernel.config))
-    return (kernel.operation, kernel.arch, kernel.settings, names, fingerprint(values_of(kernel.config)))
-
-
-@cache
-def _in_order(names: tuple[str, ...]) -> tuple[tuple[str, ...], Callable[[Config], Any]]:
-    """The names sorted, and what takes their values out of a configuration in this order."""
-    ordered = tuple(sorted(names))
-    return ordered, itemgetter(*ordered)
+    """What equal kernels have in common."""
+    return (kernel.operation, kernel.arch, kernel.settings, kernel.config_json)
 
 
 def _label(kernels: Iterable[Kernel]) -> dict[str, Kernel]:

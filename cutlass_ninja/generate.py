@@ -108,17 +108,17 @@ def find_toolchain(request: Request, selection: Selection) -> Toolchain:
 def plan(request: Request, selection: Selection, tools: Toolchain, build_folder: str) -> Plan:
     """Kernels -> keys -> the plan of a build in `build_folder`."""
     keyer = Keyer(tools)
-    keys = {label: keyer.kernel(kernel).key for label, kernel in selection.kernels.items()}
+    keys = keyer.keys(list(selection.kernels.values()), memory.cores())
     runtimes = {name: keyer.runtime(name).key for name in sorted({one.arch for one in selection.kernels.values()})}
     targets = tuple(
         KernelTarget(
             label,
-            keys[label],
+            key,
             runtimes[kernel.arch],
             OPERATIONS[kernel.operation].cost(kernel.config).memory_bytes,
             kernel,
         )
-        for label, kernel in selection.kernels.items()
+        for key, (label, kernel) in zip(keys, selection.kernels.items())
     )
     inputs = _inputs(request, tools, keyer)
     return Plan(
@@ -127,6 +127,7 @@ def plan(request: Request, selection: Selection, tools: Toolchain, build_folder:
         targets,
         _command(request, build_folder),
         tuple(dict.fromkeys(_from(path, build_folder) for path in inputs if not _same(path, build_folder))),
+        keyer.digests(),
     )
 
 
@@ -238,7 +239,7 @@ def _inputs(request: Request, tools: Toolchain, keyer: Keyer) -> list[str]:
         template_path(request),
         *sorted({tools.nvcc, tools.host_compiler, tools.cudart}),
         *sorted(map(str, package)),
-        *sorted(keyer.files()),
+        *sorted(keyer.digests()),
         *sorted(keyer.folders()),
     ]
 

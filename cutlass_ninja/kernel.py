@@ -13,6 +13,7 @@ SINGLE = "single"
 WAYS = (BATCHED, SINGLE)
 """How kernels are compiled: related ones together, their device and host halves apart; or each by one call of nvcc."""
 
+_NOTHING = object()
 _to_json = json.JSONEncoder(check_circular=False).encode
 
 
@@ -46,3 +47,32 @@ class Kernel:
     def config_json(self) -> str:
         """The config as JSON, which keys, sources and the plan share."""
         return _to_json(dict(self.config))
+
+    def with_json(self, text: str) -> Kernel:
+        """The same kernel, told what `config_json` is."""
+        vars(self)["config_json"] = text
+        return self
+
+
+class ConfigWriter:
+    """Configurations as JSON, one after another: only values are encoded that the one before did not have.
+
+    Members of a family share all values but a few, and share them as the very same objects.
+    """
+
+    def __init__(self) -> None:
+        self._names: tuple[str, ...] = ()
+        self._values: list[Any] = []
+        self._texts: list[str] = []
+
+    def text(self, config: Mapping[str, Any]) -> str:
+        """One configuration as JSON."""
+        names, values = tuple(config), list(config.values())
+        if names != self._names:
+            self._names, self._values, self._texts = names, [_NOTHING] * len(names), [""] * len(names)
+        self._texts = [
+            text if value is before else f"{_to_json(name)}: {_to_json(value)}"
+            for name, value, before, text in zip(names, values, self._values, self._texts)
+        ]
+        self._values = values
+        return f"{{{', '.join(self._texts)}}}"

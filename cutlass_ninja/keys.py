@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -20,11 +20,14 @@ from .includes import QUOTED, Header, IncludeWalker
 from .kernel import Kernel, Settings
 from .nvcc_flags import forced_includes
 from .operations import OPERATIONS
+from .parallel import in_parts
 from .sources import Form
 from .toolchain import Toolchain
 
 _FORMAT = 2  # raised when the meaning of what is digested changes
 _KEY_DIGITS = 20
+_WORTH_A_PROCESS = 2000
+"""How many kernels' keys take much longer than to start a process for them."""
 
 
 @dataclass(frozen=True)
@@ -79,10 +82,15 @@ class Keyer:
 
     def kernel(self, kernel: Kernel) -> Identity:
         """The identity of a kernel's profiler."""
-        form = sources.form_of(kernel)
-        context = self._context(kernel, form)
-        made_of = f"{form.digest}{sources.values_text(kernel, form)}\n{sources.identity_header(kernel, '')}"
-        return Identity(hashlib.sha256(context.digest + made_of.encode()).hexdigest()[:_KEY_DIGITS], context, kernel)
+        context, text = self._made_of(kernel)
+        return Identity(_key(context, text), context, kernel)
+
+    def keys(self, kernels: Sequence[Kernel], cores: int) -> list[str]:
+        """The keys of many kernels."""
+        for kernel in kernels:
+            self._context(kernel, sources.form_of(kernel))  # Reads the headers, once for all processes.
+        parts = max(1, min(cores, len(kernels) // _WORTH_A_PROCESS))
+        return in_parts(lambda part: [_key(*self._made_of(kernel)) for kernel in part], kernels, parts)
 
     def runtime(self, arch: str) -> Identity:
         """The identity of the runtime library for one architecture."""
@@ -95,13 +103,19 @@ class Keyer:
             self._runtimes[arch] = Identity(context.digest.hex()[:_KEY_DIGITS], context)
         return self._runtimes[arch]
 
-    def files(self) -> set[str]:
-        """Absolute paths of all headers that the kernels asked for include."""
-        return {path for context in self._contexts.values() for path in context.files}
+    def digests(self) -> dict[str, str]:
+        """All headers that the kernels asked for include: digests of their content by absolute path."""
+        return {header.path: header.digest for context in self._contexts.values() for header in context.headers}
 
     def folders(self) -> set[str]:
         """Absolute paths of the folders in which a new header could change a key."""
         return self._walker.folders()
+
+    def _made_of(self, kernel: Kernel) -> tuple[_Context, str]:
+        """What a kernel's key digests: what it has in common with others, and a text of its own."""
+        form = sources.form_of(kernel)
+        own = f"{form.digest}{sources.values_text(kernel, form)}\n{sources.identity_header(kernel, '')}"
+        return self._context(kernel, form), own
 
     def _context(self, kernel: Kernel, form: Form) -> _Context:
         known = (kernel.arch, kernel.settings, form.digest, OPERATIONS[kernel.operation].why_single(kernel.config))
@@ -127,6 +141,10 @@ class Keyer:
             "environment": self._environment,
             "flags": flags,
         }
+
+
+def _key(context: _Context, text: str) -> str:
+    return hashlib.sha256(context.digest + text.encode()).hexdigest()[:_KEY_DIGITS]
 
 
 def _digest(text: str) -> str:

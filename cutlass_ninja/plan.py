@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any, overload
@@ -59,6 +59,8 @@ class Plan:
     """Arguments after `cutlass-ninja` that write this plan again, relative to the build folder."""
     inputs: tuple[str, ...]
     """Files and folders whose change wakes the generator."""
+    digests: Mapping[str, str] = field(default_factory=dict, compare=False)
+    """Those of the inputs whose content went into keys, by path, as the generator read it. Not written down."""
 
     def select(self, keys: Iterable[str]) -> list[KernelTarget]:
         """The targets of these keys, in the keys' order: several where kernels turned out to be the same.

@@ -8,15 +8,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache, cached_property, lru_cache
 from pathlib import Path
-from typing import Any
-
-import jinja2
-from jinja2 import meta
+from typing import TYPE_CHECKING, Any
 
 from .arch import ARCHS
 from .includes import Include, includes_of
 from .kernel import Kernel
 from .operations import OPERATIONS
+
+if TYPE_CHECKING:
+    import jinja2  # Where nothing has changed, it is not needed, and importing it takes a while.
 
 _PACKAGE = Path(__file__).parent
 _RUNTIME = _PACKAGE / "runtime"
@@ -31,6 +31,8 @@ ENTRY_POINT = "profiler.cu"
 
 @lru_cache(maxsize=1)
 def _environment() -> jinja2.Environment:
+    import jinja2
+
     return jinja2.Environment(
         loader=jinja2.FileSystemLoader(_TEMPLATES),
         undefined=jinja2.StrictUndefined,
@@ -129,6 +131,8 @@ def _form(folder: str) -> Form:
 
 
 def _template(path: str) -> _Template:
+    from jinja2 import meta
+
     digest = hashlib.sha256()
     variables: set[str] = set()
     includes: dict[Include, None] = {}

@@ -128,7 +128,12 @@ def survey(targets: Iterable[Target]) -> dict[str, State]:
     index = _read_index()
     before = dict(index)
     states: dict[str, State] = {}
+    names = _names_of_kernels()
     for target in targets:
+        if isinstance(target, KernelTarget) and target.kernel.name not in names:
+            states[target.key] = _MISSING
+            index.pop(target.key, None)
+            continue
         path = folder(target)
         try:
             mark = _mark(os.stat(f"{path}/{product(target)}")) + _mark(os.stat(f"{path}/{RECORD}"))
@@ -270,6 +275,14 @@ def _damage(target: Target, found: os.stat_result | None, recorded: Any) -> str:
 def _mark(found: os.stat_result) -> list[int]:
     """What changes when a file is written to, replaced, or made executable."""
     return [found.st_size, found.st_mtime_ns, found.st_ctime_ns, found.st_ino]
+
+
+def _names_of_kernels() -> frozenset[str]:
+    """The names of kernels that the cache holds anything of."""
+    try:
+        return frozenset(os.listdir(f"{CACHE}/kernels"))
+    except OSError:
+        return frozenset()
 
 
 def _read_index() -> dict[str, list[int]]:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import importlib.metadata
 import os
 import platform
 import re
 import shutil
 import subprocess
+import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -155,14 +155,17 @@ def check_archs(toolchain: Toolchain, archs: Iterable[Arch]) -> None:
 
 def installed_cutlass() -> str | None:
     """The headers that the nvidia-cutlass wheel installed, found without importing it."""
-    return _in_distribution("nvidia-cutlass", "cutlass_library/source/include/cutlass/version.h", 2)
+    includes = (os.path.join(folder, "cutlass_library", "source", "include") for folder in sys.path)
+    return next((path for path in includes if os.path.isfile(os.path.join(path, "cutlass", "version.h"))), None)
 
 
 def installed_nvcc() -> str | None:
     """The nvcc that NVIDIA's wheels installed."""
+    import importlib.metadata as metadata  # It takes a while, and is for those alone who have no other nvcc.
+
     try:
-        files = importlib.metadata.files("nvidia-cuda-nvcc") or []
-    except importlib.metadata.PackageNotFoundError:
+        files = metadata.files("nvidia-cuda-nvcc") or []
+    except metadata.PackageNotFoundError:
         return None
     for file in files:
         if file.name == "nvcc" and file.parent.name == "bin":
@@ -294,14 +297,6 @@ def _macro(header: str | None, name: str) -> str:
     text = Path(header).read_text(encoding="utf-8", errors="replace")
     found = re.search(rf"^\s*#\s*define\s+{name}\s+(\w+)", text, re.MULTILINE)
     return found[1] if found else ""
-
-
-def _in_distribution(distribution: str, file: str, parents: int) -> str | None:
-    try:
-        located = Path(str(importlib.metadata.distribution(distribution).locate_file(file)))
-    except importlib.metadata.PackageNotFoundError:
-        return None
-    return str(located.parents[parents - 1]) if located.is_file() else None
 
 
 def _output(command: list[str]) -> str:

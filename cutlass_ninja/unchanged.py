@@ -44,7 +44,7 @@ def find(
     """
     try:
         record = json.loads(Path(folder, RECORD).read_bytes())
-        if record["command"] != list(command) or record["outputs"] != _contents(outputs, folder):
+        if record["command"] != list(command) or record["outputs"] != _contents(outputs, folder, {}):
             return None
         tools = toolchain.find(nvcc, cutlass, record["cutlass"])
         plan = Plan.read(Path(folder, store.PLAN))
@@ -69,7 +69,7 @@ def remember(
         "skipped": skipped,
         "missing": missing,
         "inputs": _inputs(plan, "."),
-        "outputs": _contents(outputs, "."),
+        "outputs": _contents(outputs, ".", {}),
     }
     text = json.dumps(record) + "\n"
     # Only a shortcut: a cache that cannot be written to serves without it.
@@ -93,7 +93,7 @@ def _missing(plan: Plan, folder: str) -> set[str]:
 def _inputs(plan: Plan, folder: str) -> str:
     """A digest of all that a run depends on beside its command line: files, folders' names, tools, machine."""
     binaries = _binaries(plan.toolchain)
-    files = _contents((path for path in plan.inputs if path not in binaries), folder)
+    files = _contents((path for path in plan.inputs if path not in binaries), folder, plan.digests)
     rest: dict[str, Any] = {
         "folder": os.path.realpath(folder),
         "names": sorted(set(os.listdir(folder)) - _OURS),
@@ -111,9 +111,9 @@ def _binaries(tools: Toolchain) -> set[str]:
     return {tools.nvcc, tools.host_compiler, tools.cudart}
 
 
-def _contents(paths: Iterable[str], folder: str) -> Mapping[str, str]:
-    """A digest of each file's content, or of the names in each folder."""
-    return {path: _content(os.path.join(folder, path)) for path in paths}
+def _contents(paths: Iterable[str], folder: str, known: Mapping[str, str]) -> Mapping[str, str]:
+    """A digest of each file's content, which may be known already, or of the names in each folder."""
+    return {path: known.get(path) or _content(os.path.join(folder, path)) for path in paths}
 
 
 def _content(path: str) -> str:

@@ -5,10 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from kernels import AMPERE, expanded
+from kernels import AMPERE, CONV2D, HOPPER, expanded
 
 from cutlass_ninja import sources
+from cutlass_ninja.arch import ARCHS
 from cutlass_ninja.keys import Keyer
+from cutlass_ninja.operations import OPERATIONS, gemm
 from cutlass_ninja.toolchain import Toolchain
 
 
@@ -21,3 +23,35 @@ def test_what_python_itself_writes_into_identity_h_counts(
     header = sources.identity_header
     monkeypatch.setattr(sources, "identity_header", lambda kernel, key: header(kernel, key) + "// more\n")
     assert Keyer(tools).kernel(kernel).key != before
+
+
+def test_what_an_operation_tells_its_templates_counts(
+    tools: Toolchain, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (kernel,) = expanded(AMPERE, tmp_path).values()
+    before = Keyer(tools).kernel(kernel).key
+    monkeypatch.setitem(gemm._SWIZZLES, "Identity8", "Another")
+    assert Keyer(tools).kernel(kernel).key != before
+    monkeypatch.setitem(gemm._SWIZZLES, "Identity4", "Another")
+    changed = Keyer(tools).kernel(kernel).key
+    monkeypatch.undo()
+    assert Keyer(tools).kernel(kernel).key == before != changed
+
+
+@pytest.mark.parametrize("text", [AMPERE, HOPPER, CONV2D])
+def test_what_an_operation_tells_its_templates_does_not_hide_a_field(text: str, tmp_path: Path) -> None:
+    """Keys cover fields by what identity.h says of them."""
+    for kernel in expanded(text, tmp_path).values():
+        values = OPERATIONS[kernel.operation].template_values(kernel.config, ARCHS[kernel.arch])
+        shared = kernel.config.keys() & values
+        assert [values[name] for name in shared] == [kernel.config[name] for name in shared]
+
+
+def test_keys_do_not_depend_on_how_many_processes_make_them(tools: Toolchain, tmp_path: Path) -> None:
+    text = AMPERE.replace("tn", "[tn, nn, nt, tt]").replace("stages: 3", "stages: [3, 4, 5]")
+    kernels = list(expanded(text, tmp_path).values())
+    keyer = Keyer(tools)
+    expected = [Keyer(tools).kernel(kernel).key for kernel in kernels]
+    assert keyer.keys(kernels, cores=1) == expected
+    assert keyer.keys(kernels * 500, cores=3) == expected * 500
+    assert keyer.digests()

@@ -9,6 +9,8 @@ import os
 import re
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
+from typing import NoReturn
 
 from ..errors import CutlassNinjaError, InputError
 from ..places import nearest
@@ -35,6 +37,20 @@ def main(arguments: Sequence[str] | None = None, by_ninja: bool = False) -> int:
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 141
+
+
+def script() -> NoReturn:
+    """The program `cutlass-ninja`: `main`, and the end of the process at once.
+
+    Python would first take all kernels apart, object by object, which is a good part of the time that it takes to make
+    them.
+    """
+    code = main()
+    with suppress(OSError):  # What cannot be written, Python tells.
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(code)
+    sys.exit(code)
 
 
 def _refuse_unknown_command(arguments: Sequence[str]) -> None:

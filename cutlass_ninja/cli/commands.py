@@ -2,26 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import importlib
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-
-from . import cache_key, check, doctor, explain, listing, prune
 
 
 @dataclass(frozen=True, slots=True)
 class Command:
     """One command, with what the help of `cutlass-ninja` says of it."""
 
+    module: str
     arguments: str
     summary: str
-    run: Callable[[Sequence[str]], int]
+
+    def run(self, arguments: Sequence[str]) -> int:
+        """Its exit code. Its module is imported for this only: the generator has no use for those of the others."""
+        code: int = importlib.import_module(f".{self.module}", __package__).run(arguments)
+        return code
 
 
 COMMANDS: Mapping[str, Command] = {
-    "check": Command("MANIFEST...", "validate only", check.run),
-    "list": Command("MANIFEST...", "kernels with key and state", listing.run),
-    "explain": Command("KERNEL", "what its key is made of, and what changed since it was last built", explain.run),
-    "prune": Command("[MANIFEST...]", "shrink the cache by age, size or manifest", prune.run),
-    "cache-key": Command("MANIFEST...", "what a CI cache should be keyed on", cache_key.run),
-    "doctor": Command("", "what was found, what is missing, how to get it", doctor.run),
+    "check": Command("check", "MANIFEST...", "validate only"),
+    "list": Command("listing", "MANIFEST...", "kernels with key and state"),
+    "explain": Command("explain", "KERNEL", "what its key is made of, and what changed since it was last built"),
+    "prune": Command("prune", "[MANIFEST...]", "shrink the cache by age, size or manifest"),
+    "cache-key": Command("cache_key", "MANIFEST...", "what a CI cache should be keyed on"),
+    "doctor": Command("doctor", "", "what was found, what is missing, how to get it"),
 }

@@ -55,7 +55,7 @@ class Operation:
     templates: Callable[[Config], str]
     """The folder under templates/ that holds this kernel's kernel.h, device.cu and host.cpp."""
     template_values: Callable[[Config, Arch], Mapping[str, Any]]
-    """What those templates need."""
+    """What those templates need beside the configuration, and never under the name of one of its fields."""
     cost: Callable[[Config], Cost]
     """What compiling kernels like this one takes."""
     alike: tuple[str, ...]
