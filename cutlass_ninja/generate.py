@@ -65,6 +65,8 @@ class Selection:
     skipped: Sequence[str]
     cutlass: str | None
     problems: int
+    problem_lists: Sequence[str]
+    """The files that problems beside the manifests' own come from."""
     native: bool
     """Whether the architectures are this machine's, whatever they are at the time."""
 
@@ -95,7 +97,8 @@ def select(request: Request) -> Selection:
     native = NATIVE in request.archs or any(
         arch.data == NATIVE for one in manifests for family in one.families for arch in family.arch
     )
-    return Selection(expansion.kernels, expansion.skipped, next(iter(named), None), problems, native)
+    lists = tuple(dict.fromkeys(path for one in manifests for path in one.problem_lists))
+    return Selection(expansion.kernels, expansion.skipped, next(iter(named), None), problems, lists, native)
 
 
 def find_toolchain(request: Request, selection: Selection) -> Toolchain:
@@ -120,7 +123,7 @@ def plan(request: Request, selection: Selection, tools: Toolchain, build_folder:
         )
         for key, (label, kernel) in zip(keys, selection.kernels.items())
     )
-    inputs = _inputs(request, tools, keyer)
+    inputs = [*_inputs(request, tools, keyer), *selection.problem_lists]
     return Plan(
         tools,
         tuple(RuntimeTarget(key, name) for name, key in runtimes.items()),

@@ -299,7 +299,7 @@ _EPILOGUES = {"f16": ("f16", "f32"), "f32": ("f32",), "f64": ("f64",), "s32": ("
 
 def _violations_2x(config: Config, arch: Arch) -> Iterator[Violation]:
     element_c, element_a, accumulator = config["element_c"], config["element_a"], config["element_accumulator"]
-    results = _INTEGER_RESULTS if accumulator == "s32" else dict.fromkeys((element_a, accumulator))
+    results = _INTEGER_RESULTS if accumulator == "s32" else tuple(dict.fromkeys((element_a, accumulator)))
     if element_c == "void":
         yield Violation("element_c", "void (no source) is for universal3x kernels only")
         return
@@ -308,8 +308,8 @@ def _violations_2x(config: Config, arch: Arch) -> Iterator[Violation]:
     elif element_c not in results:
         yield Violation(
             "element_c",
-            f"C is {element_c}; a universal kernel writes its operands' type ({element_a}) "
-            f"or its accumulators' ({accumulator})",
+            f"C is {element_c}; a universal kernel that sums {element_a} in {accumulator} writes "
+            + " or ".join(results),
         )
     else:
         yield from threadblock.output_violations(config)

@@ -17,11 +17,10 @@
 #include "cutlass/epilogue/thread/activation.h"
 #include "cutlass/epilogue/thread/linear_combination_generic.h"
 {% endif -%}
-{% if has_broadcast -%}
-#include "cutlass/epilogue/threadblock/default_epilogue_with_broadcast.h"
-{% endif -%}
 #include "cutlass/gemm/kernel/default_gemm.h"
 {% if has_broadcast -%}
+// After default_gemm.h: it does not include all that it names.
+#include "cutlass/epilogue/threadblock/default_epilogue_with_broadcast.h"
 #include "cutlass/gemm/kernel/{{ "gemm_streamk_with_fused_epilogue.h" if stream_k else "gemm_with_fused_epilogue.h" }}"
 {% elif stream_k -%}
 #include "cutlass/gemm/kernel/gemm_universal_streamk.h"
@@ -96,7 +95,8 @@ Default{{ "Streamk" if stream_k }}EpilogueWithBroadcastTensorOp<
 {% endif %}
 using GemmKernel = cutlass::gemm::kernel::
 {%- if has_broadcast -%}
-Gemm{{ "Streamk" if stream_k }}WithFusedEpilogue<DefaultGemm::Mma, Epilogue, {{ swizzle }}>;
+Gemm{{ "Streamk" if stream_k }}WithFusedEpilogue<
+    DefaultGemm::Mma, Epilogue, DefaultGemm::ThreadblockSwizzle>;
 {%- else -%}
 GemmUniversal{{ "Streamk" if stream_k }}<
     DefaultGemm::Mma, DefaultGemm::Epilogue, DefaultGemm::ThreadblockSwizzle>;
