@@ -36,6 +36,7 @@ _SWIZZLES = {
     "Identity2": "cutlass::gemm::threadblock::GemmIdentityThreadblockSwizzle<2>",
     "Identity4": "cutlass::gemm::threadblock::GemmIdentityThreadblockSwizzle<4>",
     "Identity8": "cutlass::gemm::threadblock::GemmIdentityThreadblockSwizzle<8>",
+    "Horizontal": "cutlass::gemm::threadblock::GemmHorizontalThreadblockSwizzle",
     "StreamK": "cutlass::gemm::threadblock::ThreadblockSwizzleStreamK",
 }
 """By the names of cutlass_library.SwizzlingFunctor."""
@@ -324,6 +325,11 @@ _INTEGER_RESULTS = ("s32", "s8", "u8")
 
 def _split_violations(config: Config) -> Iterator[Violation]:
     swizzle, parallel = config["swizzling_functor"], config["split_k_mode"] == "parallel"
+    if swizzle == "Horizontal":
+        yield Violation(
+            "swizzling_functor",
+            "swizzling_functor is Horizontal, whose get_tile_offset GemmUniversal cannot call; use Identity1",
+        )
     if parallel and swizzle == "StreamK":
         yield Violation(
             "split_k_mode", "split_k_mode is parallel, but StreamK sums the slices of K itself; leave it out"

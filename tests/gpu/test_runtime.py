@@ -36,6 +36,26 @@ GOOD: dict[str, tuple[list[str], str]] = {
         ["PLAIN_AB=S8", "PLAIN_CD=S32", "PLAIN_ACCUMULATOR=S32", "PLAIN_EPILOGUE=S32"],
         INTEGER_ALPHA,
     ),
+    "s8_from_s32": (["PLAIN_AB=S8", "PLAIN_ACCUMULATOR=S32", "PLAIN_EPILOGUE=S32"], INTEGER_ALPHA),
+    "bias": (["PLAIN_BIAS=PER_COLUMN"], FLOAT_ALPHA),
+    **{
+        activation: ([f"PLAIN_ACTIVATION={activation.upper()}", "PLAIN_BIAS=PER_ROW"], FLOAT_ALPHA)
+        for activation in (
+            "relu",
+            "leaky_relu",
+            "gelu",
+            "gelu_taylor",
+            "silu",
+            "sigmoid",
+            "hardswish",
+            "tanh",
+        )
+    },
+    "residual": (
+        ["PLAIN_BIAS=PER_COLUMN", "PLAIN_ACTIVATION=SILU", "PLAIN_BINARY_OP=PLUS", "PLAIN_UNARY_OP=RELU"],
+        FLOAT_ALPHA,
+    ),
+    "product": (["PLAIN_AB=F32", "PLAIN_ACTIVATION=GELU", "PLAIN_BINARY_OP=MULTIPLIES"], FLOAT_ALPHA),
 }
 
 # Faults in the result, and what the reason must say.
@@ -51,7 +71,16 @@ FAULTS = {
     "later_launches": "after_timing check: the relative Frobenius error ",
 }
 
+# Faults of the epilogue: the kernel that they are planted in.
+EPILOGUE_FAULTS = {
+    "no_bias": ["PLAIN_BIAS=PER_ROW"],
+    "swapped_bias": ["PLAIN_BIAS=PER_COLUMN"],
+    "no_activation": ["PLAIN_ACTIVATION=HARDSWISH"],
+    "early_source": ["PLAIN_ACTIVATION=RELU", "PLAIN_BINARY_OP=PLUS"],
+}
+
 OTHERS = {
+    **{f"fault_{fault}": [f"PLAIN_FAULT={fault}", *macros] for fault, macros in EPILOGUE_FAULTS.items()},
     "aligned": ["PLAIN_ALIGNMENT=8"],
     **{f"fault_{fault}": [f"PLAIN_FAULT={fault}"] for fault in FAULTS},
     **{f"fault_{fault}": [f"PLAIN_FAULT={fault}"] for fault in ("illegal_address", "launch_error", "refused")},
@@ -99,6 +128,27 @@ def test_faults_are_found(profilers: dict[str, Path], fault: str) -> None:
     assert result["reason"].startswith(FAULTS[fault])
     assert result["runtime_median_ms"] is None and result["tflop_per_s"] is None
     assert done.returncode == 1
+
+
+@pytest.mark.parametrize("fault", EPILOGUE_FAULTS)
+def test_faults_of_the_epilogue_are_found(profilers: dict[str, Path], fault: str) -> None:
+    done = call(profilers[f"fault_{fault}"], "--m=48", "--n=48", "--k=24", "--batch_count=2", "--beta=1")
+    (result,) = lines(done)
+    assert (result["status"], done.returncode) == ("incorrect", 1)
+    assert result["reason"].startswith("integer check: ")
+
+
+def test_integer_results_have_no_tolerance(profilers: dict[str, Path]) -> None:
+    done = call(profilers["s8"], "--m=64", "--n=64", "--k=512", "--alpha=0.03125", "--beta=-0.5")
+    (result,) = lines(done)
+    assert {(c["metric"], c["error"], c["tolerance"]) for c in result["verification_checks"]} == {("max_error", 0, 0)}
+
+
+def test_a_residual_block_reads_c_whatever_beta_is(profilers: dict[str, Path]) -> None:
+    done = call(profilers["residual"], "--m=64", "--n=32", "--k=48")
+    (result,) = lines(done)
+    assert result["beta"] == 1
+    assert result["bytes"] == 2 * (64 * 48 + 48 * 32 + 2 * 64 * 32 + 32)
 
 
 def test_one_wrong_problem_among_right_ones(profilers: dict[str, Path]) -> None:
