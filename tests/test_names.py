@@ -41,7 +41,7 @@ def test_examples_of_each_convention(tmp_path: Path) -> None:
     ]
 
 
-@pytest.mark.parametrize("config", ["gemm.yaml", "gemm_sm75.yaml", "gemm_sm80.yaml", "gemm_sm90.yaml"])
+@pytest.mark.parametrize("config", sorted(path.name for path in CONFIGS.glob("gemm*.yaml")))
 def test_shipped_kernels_are_named_as_by_cutlass_library(config: str) -> None:
     # The module alone: the package wants numpy and more for what is not used here.
     library = pytest.importorskip("cutlass_library.library", reason="nvidia-cutlass is not installed")
