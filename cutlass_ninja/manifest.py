@@ -30,7 +30,7 @@ class Operation(Protocol):
 
     @property
     def problem_fields(self) -> tuple[Field, ...]:
-        """The fields of a problem, beside `operation`: integers and numbers."""
+        """The fields of a problem, beside `operation`: integers, numbers and choices."""
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ class Problem:
     """A problem to measure the kernels of one kind on."""
 
     operation: str
-    values: Mapping[str, int | float]
+    values: Mapping[str, int | float | str]
 
 
 @dataclass(frozen=True)
