@@ -23,14 +23,6 @@ _MAX_BATCH = 2**16 - 1
 _ACCESS_BITS = 128
 _LAYOUTS = {"n": "cutlass::layout::ColumnMajor", "t": "cutlass::layout::RowMajor"}
 _TRANSPOSED = {"n": "t", "t": "n"}
-_MATH_TAGS = {
-    "multiply_add": "cutlass::arch::OpMultiplyAdd",
-    "multiply_add_saturate": "cutlass::arch::OpMultiplyAddSaturate",
-    "multiply_add_fast_f16": "cutlass::arch::OpMultiplyAddFastF16",
-    "multiply_add_fast_bf16": "cutlass::arch::OpMultiplyAddFastBF16",
-    "multiply_add_fast_f32": "cutlass::arch::OpMultiplyAddFastF32",
-}
-"""By the names of cutlass_library.MathOperation."""
 _SWIZZLES = {
     "Identity1": "cutlass::gemm::threadblock::GemmIdentityThreadblockSwizzle<1>",
     "Identity2": "cutlass::gemm::threadblock::GemmIdentityThreadblockSwizzle<2>",
@@ -82,7 +74,7 @@ FIELDS = (
     Field("instruction_shape", Shape(3), "M, N and K of the instruction; needed by universal kernels"),
     Field(
         "math_operation",
-        Choice(threadblock.MATH_OPERATIONS, "math operation"),
+        Choice(tuple(threadblock.MATH_OPERATIONS), "math operation"),
         "what the instruction does; default: multiply_add, of integers multiply_add_saturate",
     ),
     Field(
@@ -223,7 +215,7 @@ def template_values(config: Config, arch: Arch) -> Mapping[str, Any]:
                 for operand in operands
             ],
             "arch_tag": threadblock.arch_tag(config),
-            "math_tag": _MATH_TAGS[config["math_operation"]],
+            "math_tag": threadblock.MATH_OPERATIONS[config["math_operation"]],
             "math_element": threadblock.math_element(config),
             "stream_k": config["swizzling_functor"] == "StreamK",
             "alignment_partial": _partial_alignment(config),

@@ -28,12 +28,5 @@ extern "C" cutlass_ninja_gemm_kernel const CUTLASS_NINJA_KERNEL = {
     initialize,
     run,
     /*element_math=*/CUTLASS_NINJA_{{ math_element | upper }},
-    {
-        CUTLASS_NINJA_BIAS_{{ bias | upper }},
-        CUTLASS_NINJA_{{ "VOID" if bias == "none" else element_d | upper }},
-        CUTLASS_NINJA_ACTIVATION_{{ activation | upper }},
-        CUTLASS_NINJA_BINARY_OP_{{ (binary_op | default("none")) | upper }},
-        CUTLASS_NINJA_ACTIVATION_{{ (unary_op | default("identity")) | upper }},
-    },
-    /*split_k_rounds=*/{{ 1 if split_k_mode | default("parallel") == "serial" and not stream_k else 0 }},
+{% include "epilogue/traits.cpp" %}    /*split_k_rounds=*/{{ 1 if split_k_mode | default("parallel") == "serial" and not stream_k else 0 }},
 };

@@ -49,19 +49,7 @@ struct Block {
 };
 {%- endif %}
 
-OutputOp::Params scale(cutlass_ninja_gemm_arguments const& g) {
-  using Compute = OutputOp::ElementCompute;
-{%- if activation == "leaky_relu" and has_broadcast %}
-  return {Compute(g.alpha), Compute(g.beta), {Compute(g.epilogue.leaky_relu_slope)}};
-{%- elif activation == "leaky_relu" %}
-  OutputOp::Params scaled(Compute(g.alpha), Compute(g.beta));
-  scaled.leaky_alpha = Compute(g.epilogue.leaky_relu_slope);
-  return scaled;
-{%- else %}
-  return {Compute(g.alpha), Compute(g.beta)};
-{%- endif %}
-}
-
+{% include "epilogue/scale.cpp" %}
 GemmKernel::Arguments lower(cutlass_ninja_gemm_arguments const& g) {
   bool const batched = g.batch_count > 1;
   cutlass::gemm::GemmCoord const size({{ "g.n, g.m, g.k" if transposed else "g.m, g.n, g.k" }});
