@@ -150,7 +150,7 @@ class GemmOperation : public Operation {
             {"k", FieldType::kSize, 1024, "columns of A, rows of B"},
             {"batch_count", FieldType::kSize, 1, "independent matrices of each operand"},
             {"alpha", FieldType::kScalar, 1, "factor of A * B"},
-            {"beta", FieldType::kScalar, default_beta(kernel), beta_help(kernel)},
+            beta_field(kernel.epilogue),
             {"split_k_slices", FieldType::kSize, 1, "slices of K that are summed on their own"},
         } {
     abi_version = kernel.abi_version;
@@ -169,17 +169,6 @@ class GemmOperation : public Operation {
   }
 
  private:
-  static bool is_residual(cutlass_ninja_gemm_kernel const& kernel) {
-    return kernel.epilogue.binary_op != CUTLASS_NINJA_BINARY_OP_NONE;
-  }
-  static double default_beta(cutlass_ninja_gemm_kernel const& kernel) {
-    return is_residual(kernel) ? 1 : 0;
-  }
-  static char const* beta_help(cutlass_ninja_gemm_kernel const& kernel) {
-    return is_residual(kernel) ? "factor of C, the residual block's second source"
-                               : "factor of C; C is not read where it is 0";
-  }
-
   cutlass_ninja_gemm_kernel const& kernel_;
   std::vector<Field> fields_;
 };

@@ -16,18 +16,6 @@ namespace {
 {% set shared_storage = "sizeof(GemmKernel::SharedStorage)" -%}
 {% set threads = "GemmKernel::kThreadCount" -%}
 {% include "host_half.cpp" %}
-{% if parallel %}
-/// The kernel that sums up the slices of K.
-void const* reduction_entry() {
-#ifdef CUTLASS_NINJA_APART
-  static void const* const entry =
-      cutlass_ninja::load_kernel(CUTLASS_NINJA_STRING(CUTLASS_NINJA_REDUCTION_ENTRY)).entry;
-  return entry;
-#else
-  return reinterpret_cast<void const*>(&CUTLASS_NINJA_REDUCTION_ENTRY);
-#endif
-}
-{% endif %}
 using Params = GemmKernel::Params;
 {% if parallel %}
 /// A parameter block.
