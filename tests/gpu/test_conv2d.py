@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 from conftest import BuildFolder
+from gpu.conv2d_problems import conv2d_problems
 from gpu.test_kernels import recompile
-from gpu.verify_kernels import conv2d_problems
 from kernels import CONV2D, with_values
 
 from cutlass_ninja.toolchain import Toolchain
