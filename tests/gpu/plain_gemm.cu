@@ -153,6 +153,7 @@ __device__ T narrowed(double value) {
 struct Params {
   cutlass_ninja_gemm_arguments problem;
   int launch;
+  int order;
 };
 
 /// An activation in f32, as kernels apply it.
@@ -189,8 +190,11 @@ __global__ void plain_gemm(Params params) {
   using Accumulator = Storage<kAccumulator>::Type;
   cutlass_ninja_gemm_arguments const& p = params.problem;
   int64_t const area = int64_t(p.m) * p.n;
-  int64_t const index = int64_t(blockIdx.x) * blockDim.x + threadIdx.x;
-  if (index >= area * p.batch_count) return;
+  int64_t const total = area * p.batch_count;
+  int64_t const thread = int64_t(blockIdx.x) * blockDim.x + threadIdx.x;
+  if (thread >= total) return;
+  int64_t const turned = params.order == 1 ? total - 1 - thread : thread + total / 2;
+  int64_t const index = params.order == 0 ? thread : turned % total;
   int64_t const batch = index / area;
   int64_t const row = index % area % p.m;
   int64_t const column = index % area / p.m;
@@ -234,7 +238,7 @@ __global__ void plain_gemm(Params params) {
   if (kUnaryOp == CUTLASS_NINJA_ACTIVATION_RELU) result = fmax(result, 0.0);
   if (kFault == Fault::later_launches && params.launch > 3 && index == 0) result += 1000;
   if (kFault == Fault::illegal_address) d = reinterpret_cast<CD*>(8);
-  bool const last = index == area * p.batch_count - 1;
+  bool const last = index == total - 1;
   if (kFault == Fault::unwritten && last) return;
   d[offset(layout(3), p.ldd, row, column)] = narrowed<CD>(result);
   if (kFault == Fault::out_of_bounds && last) d[area] = narrowed<CD>(result);
@@ -252,7 +256,8 @@ size_t workspace_bytes(cutlass_ninja_gemm_arguments const*) { return 0; }
 cutlass_ninja_status initialize(cutlass_ninja_gemm_arguments const* arguments, void*, void* params,
                                 cudaStream_t) {
   if (kFault == Fault::refused) return CUTLASS_NINJA_ERROR_INTERNAL;
-  new (params) Params{*arguments, 0};
+  int const order = arguments->parameters ? arguments->parameters[0] : 0;
+  new (params) Params{*arguments, 0, order};
   return CUTLASS_NINJA_SUCCESS;
 }
 
@@ -264,6 +269,11 @@ cudaError_t run(void* params, cudaStream_t stream) {
   plain_gemm<<<static_cast<unsigned>((count + threads - 1) / threads), threads, 0, stream>>>(own);
   return cudaGetLastError();
 }
+
+// A run-time parameter: in which order threads take D's elements; 0 as they lie, 1 from the end, 2
+// from the middle.
+constexpr int kOrders[] = {0, 1, 2};
+constexpr cutlass_ninja_parameter kParameters[] = {{"order", "order of the elements", kOrders, 3}};
 
 cutlass_ninja_tensor tensor(cutlass_ninja_element element, int layout) {
   return {element, static_cast<cutlass_ninja_layout>(layout), PLAIN_ALIGNMENT};
@@ -292,5 +302,7 @@ int main(int argc, char** argv) {
   kernel.workspace_bytes = workspace_bytes;
   kernel.initialize = initialize;
   kernel.run = run;
+  kernel.parameters = kParameters;
+  kernel.parameter_count = 1;
   return cutlass_ninja_profile_gemm(&kernel, argc, argv);
 }

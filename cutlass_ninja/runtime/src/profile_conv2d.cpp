@@ -218,7 +218,12 @@ class Conv2dOperation : public Operation {
              CUTLASS_NINJA_CROSS_CORRELATION,
              "conv turns the filter by 180 degrees",
              {"cross", "conv"}},
-            {"split_k_slices", FieldType::kSize, 1, "parts in which each sum is computed"},
+            {"split_k_slices",
+             FieldType::kSize,
+             1,
+             "parts in which each sum is computed",
+             {},
+             {1, 2, 4, 8, 16}},
             {"alpha", FieldType::kScalar, 1, "factor of the convolution"},
             beta_field(kernel.traits.epilogue),
         } {

@@ -29,4 +29,6 @@ extern "C" cutlass_ninja_gemm_kernel const CUTLASS_NINJA_KERNEL = {
     run,
     /*element_math=*/CUTLASS_NINJA_{{ math_element | upper }},
 {% include "epilogue/traits.cpp" %}    /*split_k_rounds=*/{{ 1 if split_k_mode | default("parallel") == "serial" and not stream_k else 0 }},
+    {{ parameters | default("nullptr") }},
+    {{ parameter_count | default(0) }},
 };

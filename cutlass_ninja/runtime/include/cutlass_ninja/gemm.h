@@ -24,6 +24,7 @@ typedef struct {
   double alpha, beta;
   int split_k_slices;  ///< slices of K that are summed on their own; 1: no split
   cutlass_ninja_epilogue_arguments epilogue;
+  int const* parameters;  ///< one for each of the kernel's; null: the defaults
 } cutlass_ninja_gemm_arguments;
 
 /// A GEMM kernel: what it is, and how to run it. A parameter block is caller-allocated host memory
@@ -63,6 +64,9 @@ typedef struct {
   /// Whether slices of K are summed one after the other in D itself, and so each time rounded to
   /// its type.
   int split_k_rounds;
+
+  cutlass_ninja_parameter const* parameters;
+  int parameter_count;
 } cutlass_ninja_gemm_kernel;
 
 /// The profiler's command line for one GEMM kernel; `main` of every GEMM profiler calls it.

@@ -20,6 +20,12 @@ inline bool is_aligned(cutlass_ninja_tensor const& tensor, size_t element_bytes,
          (batch_count == 1 || batch_stride % tensor.alignment == 0);
 }
 
+/// The value of the kernel's run-time parameter `index`.
+inline int parameter(cutlass_ninja_gemm_kernel const& kernel, cutlass_ninja_gemm_arguments const& g,
+                     int index) {
+  return g.parameters ? g.parameters[index] : kernel.parameters[index].choices[0];
+}
+
 /// Refuses a problem whose operands do not meet the kernel's alignment, naming the operand, a
 /// beta != 0 for a kernel that has no C, and slices of K in a batch.
 inline cutlass_ninja_status check_operands(cutlass_ninja_gemm_kernel const& kernel,

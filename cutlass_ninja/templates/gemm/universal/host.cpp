@@ -16,6 +16,13 @@ namespace {
 {% set shared_storage = "sizeof(GemmKernel::SharedStorage)" -%}
 {% set threads = "GemmKernel::kThreadCount" -%}
 {% include "host_half.cpp" %}
+{% set splits = not residual and (parallel or stream_k or type_c not in ("int8_t", "uint8_t")) -%}
+{% if splits -%}
+constexpr int kSlices[] = {1, 2, 4, 8, 16};
+constexpr cutlass_ninja_parameter kParameters[] = {
+    {"split_k_slices", "slices of K that are summed on their own", kSlices, 5}};
+{% set parameters, parameter_count = "kParameters", 1 %}
+{% endif -%}
 using Params = GemmKernel::Params;
 {% if parallel %}
 /// A parameter block.

@@ -15,6 +15,24 @@ namespace {
 {% set threads = "GemmKernel::MaxThreadsPerBlock" -%}
 {% include "host_half.cpp" %}
 
+{% set persistent = "Pingpong" in kernel_schedule or "Cooperative" in kernel_schedule -%}
+{% if persistent -%}
+/// What a persistent tile scheduler takes at run time. The values of RasterOrderOptions: 0 leaves the order to CUTLASS.
+enum Parameter { kRasterOrder, kMaxSwizzleSize };
+constexpr int kRasterOrders[] = {0, 1, 2};
+constexpr int kMaxSwizzleSizes[] = {1, 2, 4, 8};
+{% if tile_scheduler == "StreamK" -%}
+constexpr int kSlices[] = {1, 2, 4, 8};
+{% endif -%}
+constexpr cutlass_ninja_parameter kParameters[] = {
+    {"raster_order", "order of the tiles: 0 by shape, 1 along M, 2 along N", kRasterOrders, 3},
+    {"max_swizzle_size", "width of the bands of tiles that follow one another", kMaxSwizzleSizes, 4},
+{%- if tile_scheduler == "StreamK" %}
+    {"split_k_slices", "slices of K that are summed on their own", kSlices, 4},
+{%- endif %}
+};
+{% set parameters, parameter_count = "kParameters", (3 if tile_scheduler == "StreamK" else 2) %}
+{% endif -%}
 {% if tile_scheduler == "StreamK" -%}
 /// A parameter block. The kernel leaves its barriers as they are in the end: each launch must begin with a workspace
 /// initialized anew.
@@ -88,6 +106,12 @@ GemmKernel::Arguments lower(cutlass_ninja_gemm_arguments const& g, int multiproc
   arguments.scheduler.splits = g.split_k_slices;
 {%- endif %}
   arguments.hw_info.sm_count = multiprocessors;
+{%- if persistent %}
+  auto const& kernel = CUTLASS_NINJA_KERNEL;
+  auto& scheduler = arguments.scheduler;
+  scheduler.raster_order = static_cast<decltype(scheduler.raster_order)>(cutlass_ninja::parameter(kernel, g, kRasterOrder));
+  scheduler.max_swizzle_size = cutlass_ninja::parameter(kernel, g, kMaxSwizzleSize);
+{%- endif %}
   return arguments;
 }
 
