@@ -17,6 +17,8 @@ from .sources import ENTRY_POINT, runtime_folder, runtime_sources, stand_ins
 from .toolchain import Toolchain
 
 RUNTIME_LIBRARY = "libcutlass_ninja.a"
+BASELINE = "baseline"
+"""The executable that is published beside the runtime library: cuBLASLt as a profiler."""
 
 KEYED_VARIABLES = (
     "NVCC_PREPEND_FLAGS",
@@ -134,12 +136,24 @@ def back_end_commands(toolchain: Toolchain, kernel: Kernel, runtime_library: str
 
 
 def runtime_commands(toolchain: Toolchain, arch: str) -> list[list[str]]:
-    """Compile the runtime's sources and archive them, in the folder that holds them."""
+    """Compile the runtime's sources, archive them, and link the baseline with that, in the folder that holds them."""
     units = [name for name in runtime_sources() if name.endswith((".cu", ".cpp"))]
-    objects = [unit.replace("/", "_") + ".o" for unit in units]
+    objects = {unit: unit.replace("/", "_") + ".o" for unit in units}
     flags = [*runtime_flags(arch), "-Iinclude"]
-    compiles = [[*_nvcc(toolchain), *flags, *_unit(unit), "-o", out] for unit, out in zip(units, objects)]
-    return [*compiles, ["ar", "rcsD", RUNTIME_LIBRARY, *objects]]
+    compiles = [[*_nvcc(toolchain), *flags, *_unit(unit), "-o", out] for unit, out in objects.items()]
+    of_baseline = [out for unit, out in objects.items() if unit.startswith("baseline/")]
+    archived = [out for out in objects.values() if out not in of_baseline]
+    linked = [*of_baseline, RUNTIME_LIBRARY, f"cudart/{os.path.basename(toolchain.cudart)}"]
+    return [
+        *compiles,
+        ["ar", "rcsD", RUNTIME_LIBRARY, *archived],
+        [toolchain.host_compiler, *_LINK_FLAGS, *linked, *_LINK_LIBRARIES, "-o", BASELINE],
+    ]
+
+
+def runtime_links(toolchain: Toolchain) -> dict[str, str]:
+    """The symbolic links that `runtime_commands` rely on: name -> absolute folder."""
+    return {"cudart": os.path.dirname(toolchain.cudart)}
 
 
 def environment() -> dict[str, str]:

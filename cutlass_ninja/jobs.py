@@ -41,6 +41,8 @@ class Job:
     """The command that writes the plan anew."""
     retry: str
     """The command that makes ninja try again what failed."""
+    made_beside: tuple[str, ...] = ()
+    """What the commands make and is published beside the product."""
 
 
 def label(target: store.Target) -> str:
@@ -91,12 +93,13 @@ def _runtime_job(plan: Plan, target: RuntimeTarget) -> Job:
         target=target,
         description={"arch": target.arch},
         texts={name: path.read_text(encoding="utf-8") for name, path in sources.runtime_sources().items()},
-        links={},
+        links=commands.runtime_links(plan.toolchain),
         commands=commands.runtime_commands(plan.toolchain, target.arch),
         front_end=(),
         identify=lambda keyer: keyer.runtime(target.arch),
         keyer=lambda: Keyer(plan.toolchain.refreshed()),
         published=(),
+        made_beside=(commands.BASELINE,),
         generate=_generate(plan),
         retry=_generate(plan, "--retry-failed"),
     )

@@ -248,7 +248,9 @@ def test_a_problems_file_that_is_not_there(profilers: dict[str, Path]) -> None:
 def test_devices_are_listed(profilers: dict[str, Path]) -> None:
     done = call(profilers["f16"], "--list-devices")
     first, *_ = json.loads(done.stdout)
-    assert first == lines(call(profilers["f16"], "--m=16", "--profiling-iterations=0"))[0]["device"]
+    result = lines(call(profilers["f16"], "--m=16", "--profiling-iterations=0"))[0]
+    versions = {name: result[name] for name in ("cuda_runtime_version", "cuda_driver_version", "driver_version")}
+    assert first == result["device"] | versions
 
 
 def test_errors_repeat_with_the_seed(profilers: dict[str, Path]) -> None:

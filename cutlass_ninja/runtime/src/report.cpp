@@ -7,15 +7,21 @@
 namespace cutlass_ninja {
 namespace {
 
-std::string device_json(Device const& device) {
+JsonObject device_object(Device const& device) {
   return JsonObject()
       .integer("ordinal", device.ordinal)
       .string("name", device.name)
       .string("uuid", device.uuid)
       .string("compute_capability", device.compute_capability)
       .integer("multiprocessors", device.multiprocessors)
-      .integer("l2_bytes", device.l2_bytes)
-      .text();
+      .integer("l2_bytes", device.l2_bytes);
+}
+
+void add_versions(JsonObject& object, Device const& device, Nvml const& nvml) {
+  std::string const& driver = nvml.driver_version();
+  object.string("cuda_runtime_version", device.runtime_version)
+      .string("cuda_driver_version", device.driver_version);
+  driver.empty() ? object.null("driver_version") : object.string("driver_version", driver);
 }
 
 char const* verification(Outcome const& outcome) {
@@ -119,7 +125,7 @@ std::string parameters_json(Operation const& operation) {
 void add_runtime(JsonObject& line, std::optional<Statistics> const& ms, Workload const* workload) {
   struct Figure {
     char const* name;
-    double Statistics::* member;
+    double Statistics::*member;
   };
   constexpr Figure kFigures[] = {
       {"runtime_median_ms", &Statistics::median}, {"runtime_mean_ms", &Statistics::mean},
@@ -169,7 +175,11 @@ std::string describe(Operation const& operation) {
 
 std::string devices_json(std::vector<Device> const& devices) {
   std::string list;
-  for (Device const& device : devices) list += (list.empty() ? "" : ", ") + device_json(device);
+  for (Device const& device : devices) {
+    JsonObject object = device_object(device);
+    add_versions(object, device, Nvml(device.uuid));
+    list += (list.empty() ? "" : ", ") + object.text();
+  }
   return "[" + list + "]";
 }
 
@@ -177,7 +187,6 @@ std::string report(Surroundings const& surroundings, Problem const& problem,
                    Workload const* workload, Settings const& settings, Outcome const& outcome) {
   Operation const& operation = surroundings.operation;
   Device const& device = surroundings.device;
-  std::string const& driver = surroundings.nvml.driver_version();
   JsonObject line;
   line.string("kernel", operation.name)
       .string("key", operation.key)
@@ -185,10 +194,8 @@ std::string report(Surroundings const& surroundings, Problem const& problem,
       .string("status", status_name(outcome.status));
   outcome.reason.empty() ? line.null("reason") : line.string("reason", outcome.reason);
   add_problem(line, problem);
-  line.raw("device", device_json(device))
-      .string("cuda_runtime_version", device.runtime_version)
-      .string("cuda_driver_version", device.driver_version);
-  driver.empty() ? line.null("driver_version") : line.string("driver_version", driver);
+  line.raw("device", device_object(device).text());
+  add_versions(line, device, surroundings.nvml);
   line.raw("seed", std::to_string(settings.seed)).string("cache", cache_mode_name(settings.cache));
   add_timing(line, outcome);
   add_runtime(line, outcome.runtime_ms, workload);

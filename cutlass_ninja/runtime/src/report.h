@@ -13,7 +13,7 @@ namespace cutlass_ninja {
 /// The kernel's own description with its footprint and ABI version added.
 std::string describe(Operation const& operation);
 
-/// An array of all devices.
+/// An array of all devices, with the versions of CUDA and of the driver.
 std::string devices_json(std::vector<Device> const& devices);
 
 /// What is the same for all problems of a process.
