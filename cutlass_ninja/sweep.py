@@ -185,8 +185,8 @@ class Sweep:
         shares: dict[Gpu, list[Problem]] = {gpu: [] for gpu in self._gpus}
         for model in dict.fromkeys(gpu.place.gpu for gpu in self._gpus):
             peers = [gpu for gpu in self._gpus if gpu.place.gpu == model]
-            for (_, text), problem in self._problems.items():
-                known = {gpu: sum(identity[1] == text for identity in self._old[gpu]) for gpu in peers}
+            for (_, values), problem in self._problems.items():
+                known = {gpu: sum(identity[1] == values for identity in self._old[gpu]) for gpu in peers}
                 chosen = max(peers, key=lambda gpu: (known[gpu], -len(shares[gpu])))
                 shares[chosen].append(problem)
         return shares
