@@ -30,8 +30,6 @@ _NAMES = ("libcublasLt.so.13", "libcublasLt.so.12")
 _TOOLKITS = ("CUDA_HOME", "CUDA_PATH")
 _TIMEOUT_S = 60
 _DIGITS = 20
-_FUSED = ("linear_combination", None)
-"""The epilogues that the baseline computes."""
 _ELEMENTS = ("f16", "bf16", "f32", "f64", "s8", "s32")
 """The element types that it has."""
 
@@ -123,7 +121,7 @@ def _contenders(
 def _config(kernel: Contender) -> dict[str, Any] | None:
     """What of a kernel's configuration the baseline shares; None where it cannot compute the same."""
     config = kernel.config
-    if kernel.operation != "gemm" or config.get("epilogue_functor") not in _FUSED:
+    if kernel.operation != "gemm" or not signature.is_plain(config):
         return None
     shared = {
         name: value

@@ -218,7 +218,8 @@ def _distance(wanted: Mapping[str, Any], measured: Mapping[str, Any]) -> float:
     """How far apart two problems are: sizes by their ratios. Infinite where C is read in one of them alone."""
     if (wanted.get("beta", 0) == 0) != (measured.get("beta", 0) == 0) or wanted.keys() != measured.keys():
         return math.inf
-    sizes = [name for name in wanted if name not in ("alpha", "beta")]
-    if any(not isinstance(value, int | float) for name in sizes for value in (wanted[name], measured[name])):
-        return math.inf if any(wanted[name] != measured[name] for name in sizes) else 0.0
+    names = [name for name, value in wanted.items() if isinstance(value, str)]
+    if any(wanted[name] != measured[name] for name in names):
+        return math.inf
+    sizes = [name for name in wanted if name not in ("alpha", "beta", *names)]
     return math.dist([math.log(wanted[name] + 1) for name in sizes], [math.log(measured[name] + 1) for name in sizes])

@@ -17,7 +17,7 @@ from .sources import ENTRY_POINT, runtime_folder, runtime_sources, stand_ins
 from .toolchain import Toolchain
 
 RUNTIME_LIBRARY = "libcutlass_ninja.a"
-BASELINE = "baseline"
+BASELINE = "cublaslt"
 """The executable that is published beside the runtime library: cuBLASLt as a profiler."""
 
 KEYED_VARIABLES = (

@@ -34,9 +34,12 @@ class Contender:
     provider: str = OURS
     environment: Mapping[str, Any] = field(default_factory=dict)
 
-    def defaults(self) -> dict[str, int]:
-        """The parameters that are used unless others are chosen."""
-        return {name: choices[0] for name, choices in self.parameters.items()}
+    def choices(self, problem: Mapping[str, Any]) -> dict[str, Sequence[int]]:
+        """The parameters that may be chosen for a problem: where it asks for a value itself, that alone."""
+        return {
+            name: choices if problem.get(name, choices[0]) == choices[0] else [problem[name]]
+            for name, choices in self.parameters.items()
+        }
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,8 +6,10 @@ from collections.abc import Mapping
 from typing import Any
 
 _PREFIXES = ("element_", "layout")
-_NAMES = ("conv_kind", "epilogue_functor", "math_operation")
+_NAMES = ("conv_kind", "math_operation", "bias", "activation", "binary_op", "unary_op")
 """Other fields of a configuration that change the result, beside those that begin with _PREFIXES."""
+_UNREMARKABLE = (None, "none", "identity", "multiply_add", "multiply_add_saturate")
+"""Values of _NAMES that mean the same as none."""
 
 
 def signature(config: Mapping[str, Any], problem: Mapping[str, Any]) -> dict[str, Any]:
@@ -16,7 +18,7 @@ def signature(config: Mapping[str, Any], problem: Mapping[str, Any]) -> dict[str
     C's type is none of them where beta is 0, as C is not read. For f32 operands, tensor cores count as another
     arithmetic: they multiply in TF32.
     """
-    found = {name: value for name, value in config.items() if name.startswith(_PREFIXES) or name in _NAMES}
+    found = {name: value for name, value in config.items() if name.startswith(_PREFIXES)} | _remarkable(config)
     if problem.get("beta", 0) == 0:
         found.pop("element_c", None)
     if config.get("element_a") == "f32" and "opcode_class" in config:
@@ -24,13 +26,21 @@ def signature(config: Mapping[str, Any], problem: Mapping[str, Any]) -> dict[str
     return found
 
 
+def is_plain(config: Mapping[str, Any]) -> bool:
+    """Whether D = alpha * A * B + beta * C is all that is computed, in the operands' own arithmetic."""
+    return not _remarkable(config)
+
+
 def shown(config: Mapping[str, Any]) -> str:
     """A signature in a few words: `f16*f16+f32=f16 tnn`."""
+    config = {"element_d": config.get("element_c", "?"), **config}
     elements = [str(config.get(f"element_{which}", "?")) for which in ("a", "b", "accumulator", "d")]
     layout = "".join(str(config.get(f"layout_{which}", "")) for which in "abc") or str(config.get("layout", ""))
-    extra = [
-        str(config[name]) for name in _NAMES if config.get(name) not in (None, "linear_combination", "multiply_add")
-    ]
+    extra = [str(value) for value in _remarkable(config).values()]
     if config.get("element_a") == "f32" and config.get("opcode_class") == "tensorop":
         extra.append("tf32")
     return " ".join(["{}*{}+{}={}".format(*elements), layout, *extra])
+
+
+def _remarkable(config: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: config[name] for name in _NAMES if config.get(name) not in _UNREMARKABLE}

@@ -200,15 +200,16 @@ class Sweep:
     def _first(self, gpu: Gpu, problems: Sequence[Problem]) -> Iterator[Task]:
         """Everything with its defaults; what is measured again, with all parameters that it was measured with."""
         for contender, problem in self._pairs(problems):
-            yield Task(contender, problem, contender.defaults())
+            yield Task(contender, problem, _defaults(contender, problem))
         for task in self._combinations(problems):
-            if task.identity in self._old[gpu] and task.parameters != task.contender.defaults():
+            if task.identity in self._old[gpu]:
                 yield task
 
     def _combinations(self, problems: Sequence[Problem]) -> Iterator[Task]:
         for contender, problem in self._pairs(problems):
-            for values in product(*contender.parameters.values()):
-                yield Task(contender, problem, dict(zip(contender.parameters, values)))
+            choices = contender.choices(problem.values)
+            for values in product(*choices.values()):
+                yield Task(contender, problem, dict(zip(choices, values)))
 
     def _variants(self, gpu: Gpu, step: int) -> Iterator[Task]:
         """For what is near the best: the best parameters so far, with each other choice of the parameter `step`."""
@@ -217,10 +218,10 @@ class Sweep:
             for result in within(rivals, SEARCHED, noise=True):
                 best.setdefault(result.key, result)
             for result in best.values():
-                contender = self._contenders[result.key]
-                for name in list(contender.parameters)[step : step + 1]:
-                    for choice in contender.parameters[name]:
-                        yield Task(contender, self._problem(result), {**result.parameters, name: choice})
+                contender, problem = self._contenders[result.key], self._problem(result)
+                for name, choices in list(contender.choices(problem.values).items())[step : step + 1]:
+                    for choice in choices:
+                        yield Task(contender, problem, {**result.parameters, name: choice})
 
     def _missing(self, gpu: Gpu, tasks: Iterable[Task], precision: str = "coarse") -> list[Task]:
         found = self._found[gpu]
@@ -332,7 +333,9 @@ class Sweep:
     def _ask(self, session: Session, task: Task, flags: Sequence[str]) -> dict[str, Any]:
         parameters = [f"--{name}={value}" for name, value in task.parameters.items()]
         every = [*parameters, f"--cache={self._options.cache}", *flags]
-        return session.ask(task.problem.values, every, self._options.timeout_s)
+        # What is a parameter to this kernel may be a field of the problem to others: split_k_slices.
+        fields = {name: value for name, value in task.problem.values.items() if name not in task.parameters}
+        return session.ask(fields, every, self._options.timeout_s)
 
     def _session(self, gpu: Gpu, contender: Contender) -> Session:
         return Session([*contender.command, f"--device={gpu.ordinal}"], contender.key, self._stop.is_set)
@@ -444,6 +447,11 @@ class Sweep:
             if result.precision != "coarse" and result.median_ms and (gpu, result.identity) in self._coarse
         ]
         self.summary.coarse_error = round(max(errors), 4) if errors else None
+
+
+def _defaults(contender: Contender, problem: Problem) -> dict[str, int]:
+    """The parameters that are used unless others are chosen."""
+    return {name: choices[0] for name, choices in contender.choices(problem.values).items()}
 
 
 class _Sessions:

@@ -86,7 +86,7 @@ class Commands:
         commands: list[list[str]] = kernel.config.get("commands", default)
         return commands
 
-    BASELINE = "baseline"
+    BASELINE = "cublaslt"
 
     @staticmethod
     def runtime_links(toolchain: Toolchain) -> dict[str, str]:
@@ -95,7 +95,7 @@ class Commands:
     @staticmethod
     def runtime_commands(toolchain: Toolchain, arch: str) -> list[list[str]]:
         archive = ["ar", "rcsD", store.LIBRARY, "runtime.o"]
-        return [["g++", "-c", "src/runtime.cpp"], archive, ["cp", "runtime.o", "baseline"]]
+        return [["g++", "-c", "src/runtime.cpp"], archive, ["cp", "runtime.o", "cublaslt"]]
 
 
 class Sources:

@@ -37,7 +37,8 @@ def _row(choice: Choice) -> tuple[str, ...]:
 def _remarks(choice: Choice) -> list[str]:
     remarks = []
     if choice.predicted_from:
-        remarks.append(f"predicted from {len(choice.predicted_from)} nearest problems, not measured")
+        near = len(choice.predicted_from)
+        remarks.append(f"predicted from {near} nearest {'problem' if near == 1 else 'problems'}, not measured")
     if choice.tied:
         remarks.append(f"ties with {len(choice.tied)} more")
     if choice.wrong:
