@@ -20,6 +20,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +36,8 @@ def main() -> int:
     parser.add_argument("manifests", nargs="+")
     parser.add_argument("--per-manifest", type=int, default=20, help="kernels of each manifest (default: 20)")
     parser.add_argument("--all", action="store_true", help="all kernels of each manifest")
+    parser.add_argument("--jobs", type=int, default=1, help="profilers at once; more than 1 spoils the speeds")
+    parser.add_argument("--compile", default="batched", help="as cutlass-ninja's (default: batched)")
     parser.add_argument("--json", metavar="FILE", help="also write every result there")
     parser.add_argument("-C", dest="folder", help="build here instead of in a temporary folder")
     options = parser.parse_args()
@@ -43,12 +46,16 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as temporary:
         folder = options.folder or temporary
         started = time.monotonic()
-        build(options.manifests, names, folder)
-        print(f"{len(set(names))} kernels built in {time.monotonic() - started:.0f} s", flush=True)
-        results = [result for label in listed(options.manifests, names, folder) for result in run(label, folder)]
+        given = arguments(options.manifests, names, options.compile)
+        complete = build(given, folder)
+        rows = listed(given, folder)
+        built = [row["label"] for row in rows if row["state"] == "cached"]
+        print(f"{len(built)} of {len(rows)} kernels built in {time.monotonic() - started:.0f} s", flush=True)
+        with ThreadPoolExecutor(options.jobs) as pool:
+            results = list(itertools.chain.from_iterable(pool.map(lambda label: run(label, folder), built)))
     if options.json:
         Path(options.json).write_text(json.dumps(results, indent=1))
-    return report(results)
+    return report(results) or (0 if complete else 1)
 
 
 def sample(path: str, count: int, everything: bool) -> list[str]:
@@ -81,22 +88,27 @@ def native_request(manifests: Sequence[str], names: Sequence[str] = ()) -> Reque
     return Request(manifests, archs=[one.name for one in arch.native()], only=names)
 
 
-def arguments(manifests: Sequence[str], names: Sequence[str]) -> list[str]:
-    return [*manifests, "--arch", "native", *itertools.chain.from_iterable(("--only", name) for name in names)]
+def arguments(manifests: Sequence[str], names: Sequence[str], compile: str) -> list[str]:
+    return [
+        *manifests,
+        "--compile",
+        compile,
+        "--arch",
+        "native",
+        *itertools.chain.from_iterable(("--only", name) for name in names),
+    ]
 
 
-def build(manifests: Sequence[str], names: Sequence[str], folder: str) -> None:
-    command = [sys.executable, "-m", "cutlass_ninja", "-C", folder, *arguments(manifests, names)]
-    subprocess.run(command, check=True)
-    done = subprocess.run(["ninja", "-C", folder, "-k", "0", "--quiet"])
-    if done.returncode:
-        sys.exit("a kernel did not compile")
+def build(given: Sequence[str], folder: str) -> bool:
+    """Whether all kernels compile."""
+    subprocess.run([sys.executable, "-m", "cutlass_ninja", "-C", folder, *given], check=True)
+    return subprocess.run(["ninja", "-C", folder, "-k", "0", "--quiet"]).returncode == 0
 
 
-def listed(manifests: Sequence[str], names: Sequence[str], folder: str) -> list[str]:
-    command = [sys.executable, "-m", "cutlass_ninja", "list", "--json", "-C", folder, *arguments(manifests, names)]
-    rows = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
-    return [row["label"] for row in rows]
+def listed(given: Sequence[str], folder: str) -> list[dict[str, Any]]:
+    command = [sys.executable, "-m", "cutlass_ninja", "list", "--json", "-C", folder, *given]
+    rows: list[dict[str, Any]] = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+    return rows
 
 
 def run(label: str, folder: str) -> list[dict[str, Any]]:
