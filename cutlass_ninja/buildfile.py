@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from . import commands, memory, sources, store
+from .batches import Batch
 from .errors import InputError
 from .files import write_if_changed
 from .kernel import Settings
@@ -75,10 +76,10 @@ def escape_value(text: str) -> str:
 def render(
     template: str,
     plan: Plan,
+    batches: Sequence[Batch],
     *,
     name: str = "build.ninja.in",
     builddir: str | None = store.CACHE,
-    batches: Sequence[Sequence[KernelTarget]] | None = None,
     python: str = sys.executable,
     keep_scratch: bool = False,
     memory_bytes: int | None = None,
@@ -87,24 +88,21 @@ def render(
     """The text of build.ninja by `template`, which is that of build.ninja.in; errors call it `name`.
 
     `builddir` is where ninja keeps its log; None: in the build folder itself. Each batch of kernels is compiled by one
-    edge; without `batches`, each kernel by one of its own. The memory and the
-    cores are those of this machine unless they are given. Raises InputError for a wrong template or path.
+    edge. The memory and the cores are those of this machine unless they are given. Raises InputError for a wrong
+    template or path.
     """
     import jinja2  # Where nothing has changed, it is not needed, and importing it takes a while.
 
     by_key: dict[str, KernelTarget] = {}
     for target in plan.kernels:
         by_key.setdefault(target.key, target)
-    if batches is None:
-        batches = [[target] for target in by_key.values()]
     folders = {name: escape_path(name) for name in {target.kernel.name for target in by_key.values()}}
     outputs = {
         key: f"{store.kernel_dir(folders[target.kernel.name], key)}/{store.PROFILER}" for key, target in by_key.items()
     }
     libraries = {one.key: escape_path(f"{store.folder(one)}/{store.LIBRARY}") for one in plan.runtimes}
     total = memory.memory_bytes() if memory_bytes is None else memory_bytes
-    needs = [max([target.memory_bytes for target in batch]) for batch in batches]
-    sizes = memory.pools(needs, total, memory.cores() if cores is None else cores)
+    sizes = memory.pools([batch.memory_bytes for batch in batches], total, memory.cores() if cores is None else cores)
     pools = [
         _Pool("heavy", sizes.heavy, _gb(sizes.heavy_bytes)),
         _Pool("light", sizes.light, _gb(sizes.light_bytes)),
@@ -121,7 +119,7 @@ def render(
             share_percent=round(memory.SHARE * 100),
             pools=[pool for pool in pools if pool.depth],
             runtimes=[_Runtime(libraries[one.key], one.key, escape_value(one.arch)) for one in plan.runtimes],
-            batches=[_batch(batch, need, outputs, libraries) for batch, need in zip(batches, needs)],
+            batches=[_batch(batch, outputs, libraries) for batch in batches],
             names=_names(plan.kernels, outputs),
             outputs=" ".join(outputs.values()),
             inputs=[escape_path(path) for path in plan.inputs],
@@ -173,9 +171,8 @@ def compile_commands(plan: Plan) -> str:
     return "[\n" + ",\n".join(entries) + "\n]\n"
 
 
-def _batch(
-    targets: Sequence[KernelTarget], need: int, outputs: Mapping[str, str], libraries: Mapping[str, str]
-) -> _Batch:
+def _batch(batch: Batch, outputs: Mapping[str, str], libraries: Mapping[str, str]) -> _Batch:
+    targets = batch.targets
     keys = [target.key for target in targets]
     more = f" and {len(targets) - 1} more" if len(targets) > 1 else ""
     return _Batch(
@@ -183,7 +180,7 @@ def _batch(
         " ".join({libraries[target.runtime]: None for target in targets}),
         " ".join(keys),
         escape_value(targets[0].label + more),
-        "heavy" if need > memory.HEAVY_BYTES else "light",
+        "heavy" if batch.memory_bytes > memory.HEAVY_BYTES else "light",
     )
 
 

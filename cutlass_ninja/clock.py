@@ -34,3 +34,14 @@ def moment(text: Any) -> int | None:
         return int(datetime.strptime(text, _FORMAT).replace(tzinfo=timezone.utc).timestamp())
     except (TypeError, ValueError):
         return None
+
+
+def duration(seconds: float) -> str:
+    """A time span in words: 0.4 s, 12 s, 3 min 5 s, 2 h 10 min."""
+    if seconds < 10:
+        return f"{seconds:.1f} s"
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    if hours:
+        return f"{hours} h {minutes} min"
+    return f"{minutes} min {rest} s" if minutes else f"{rest} s"

@@ -10,11 +10,15 @@ import os
 from collections.abc import Mapping
 
 from .arch import ARCHS
-from .kernel import Kernel, Settings
-from .sources import ENTRY_POINT, runtime_folder, runtime_sources
+from .batch_sources import DEVICE_UNIT, HOST_UNIT
+from .halves import flags_of
+from .kernel import Kernel
+from .sources import ENTRY_POINT, runtime_folder, runtime_sources, stand_ins
 from .toolchain import Toolchain
 
 RUNTIME_LIBRARY = "libcutlass_ninja.a"
+BASELINE = "cublaslt"
+"""The executable that is published beside the runtime library: cuBLASLt as a profiler."""
 
 KEYED_VARIABLES = (
     "NVCC_PREPEND_FLAGS",
@@ -31,23 +35,63 @@ KEYED_VARIABLES = (
 _COMMON_FLAGS = ("-std=c++17", "-O3", "-DNDEBUG", "--expt-relaxed-constexpr", "-Xptxas=-v", "-objtemp")
 _LINK_FLAGS = ("-s", "-static-libstdc++", "-static-libgcc", "-Wl,--gc-sections")
 _LINK_LIBRARIES = ("-ldl", "-lrt", "-lpthread")
+
+_APART = "-DCUTLASS_NINJA_APART"
+_HOST_FLAGS = (
+    "-std=c++17",
+    "-O1",
+    "-DNDEBUG",
+    "-fpermissive",
+    "-w",
+    "-ffunction-sections",
+    "-fdata-sections",
+    # So that no function's code depends on what else is in the batch.
+    "-fno-inline-functions-called-once",
+    "--param=max-inline-insns-single=0",
+    "--param=max-inline-insns-auto=0",
+    "--param=inline-unit-growth=100000",
+    "-fno-ipa-modref",
+    "-fno-ipa-profile",
+    "-fno-ipa-pure-const",
+    "-fno-ipa-reference",
+)
+"""For the host halves of a batch, which check and launch: their own speed is no matter."""
+
+PTX = "batch.ptx"
+"""The device halves of a batch."""
+HOST_ASSEMBLY = "batch.s"
+"""The host halves of a batch."""
+KERNEL_PTX = "kernel.ptx"
+CUBIN = "kernel.cubin"
+PROFILER_ASSEMBLY = "profiler.s"
+
 _CLANGD_HEADER = os.path.join(os.path.dirname(__file__), "clangd.h")
 
 
-def include_folders(toolchain: Toolchain, settings: Settings) -> tuple[str, ...]:
+def include_folders(toolchain: Toolchain, kernel: Kernel) -> tuple[str, ...]:
     """The include folders of a kernel's compile, absolute, in the order in which they are searched."""
-    return (*settings.include_dirs, *toolchain.cutlass, os.path.join(runtime_folder(), "include"))
+    return tuple(_includes(toolchain, kernel).values())
 
 
-def links(toolchain: Toolchain, settings: Settings) -> dict[str, str]:
+def links(toolchain: Toolchain, kernel: Kernel) -> dict[str, str]:
     """The symbolic links that the commands rely on: name -> absolute folder."""
-    folders = dict(zip(_include_names(settings), include_folders(toolchain, settings)))
-    return {**folders, "cudart": os.path.dirname(toolchain.cudart)}
+    toolkit = dict(zip(_toolkit_names(toolchain), toolchain.cuda_include))
+    return {**_includes(toolchain, kernel), **toolkit, "cudart": os.path.dirname(toolchain.cudart)}
 
 
 def kernel_flags(toolchain: Toolchain, kernel: Kernel) -> list[str]:
     """The flags of a kernel's compile that enter its key."""
     return [*_COMMON_FLAGS, *_workaround(toolchain), ARCHS[kernel.arch].gencode, *kernel.settings.nvcc_flags]
+
+
+def host_flags(toolchain: Toolchain, kernel: Kernel) -> list[str]:
+    """The flags of a host half's compile, where it is compiled apart, that enter the key."""
+    return [*_HOST_FLAGS, *_workaround(toolchain), *flags_of(kernel.settings.nvcc_flags).host]
+
+
+def ptxas_flags(kernel: Kernel) -> list[str]:
+    """The flags of a device half's assembly, where it is compiled apart, that enter the key."""
+    return [f"-arch={kernel.arch}", "-v", *flags_of(kernel.settings.nvcc_flags).ptxas]
 
 
 def runtime_flags(arch: str) -> list[str]:
@@ -62,22 +106,54 @@ def link_flags() -> list[str]:
 
 def kernel_commands(toolchain: Toolchain, kernel: Kernel, runtime_library: str) -> list[list[str]]:
     """Compile a kernel's sources and link its profiler, in the folder that holds them and the links."""
-    includes = [f"-I{name}" for name in _include_names(kernel.settings)]
     compiled = "profiler.o"
-    cudart = f"cudart/{os.path.basename(toolchain.cudart)}"
+    flags = [*kernel_flags(toolchain, kernel), *_include_flags(toolchain, kernel)]
     return [
-        [*_nvcc(toolchain), *kernel_flags(toolchain, kernel), *includes, *_unit(ENTRY_POINT), "-o", compiled],
-        [toolchain.host_compiler, *_LINK_FLAGS, compiled, runtime_library, cudart, *_LINK_LIBRARIES, "-o", "profiler"],
+        [*_nvcc(toolchain), *flags, *_unit(ENTRY_POINT), "-o", compiled],
+        _link(toolchain, compiled, runtime_library, "cudart"),
+    ]
+
+
+def front_end_commands(toolchain: Toolchain, kernel: Kernel) -> list[list[str]]:
+    """Compile the units of a batch, of which `kernel` is one, to PTX and to the host's assembly, in their folder."""
+    includes = _include_flags(toolchain, kernel)
+    device = [*kernel_flags(toolchain, kernel), _APART, *includes]
+    host = [*host_flags(toolchain, kernel), _APART, *includes]
+    toolkit = [word for name in _toolkit_names(toolchain) for word in ("-isystem", name)]
+    return [
+        [*_nvcc(toolchain), *device, "-ptx", DEVICE_UNIT, "-o", PTX],
+        [toolchain.host_compiler, *host, *toolkit, "-S", HOST_UNIT, "-o", HOST_ASSEMBLY],
+    ]
+
+
+def back_end_commands(toolchain: Toolchain, kernel: Kernel, runtime_library: str) -> list[list[str]]:
+    """Assemble what was cut out of a batch for one kernel and link its profiler, in a folder below the batch's."""
+    cudart = os.path.join(os.pardir, "cudart")
+    return [
+        [toolchain.ptxas, *ptxas_flags(kernel), KERNEL_PTX, "-o", CUBIN],
+        _link(toolchain, PROFILER_ASSEMBLY, os.path.join(os.pardir, runtime_library), cudart),
     ]
 
 
 def runtime_commands(toolchain: Toolchain, arch: str) -> list[list[str]]:
-    """Compile the runtime's sources and archive them, in the folder that holds them."""
+    """Compile the runtime's sources, archive them, and link the baseline with that, in the folder that holds them."""
     units = [name for name in runtime_sources() if name.endswith((".cu", ".cpp"))]
-    objects = [unit.replace("/", "_") + ".o" for unit in units]
+    objects = {unit: unit.replace("/", "_") + ".o" for unit in units}
     flags = [*runtime_flags(arch), "-Iinclude"]
-    compiles = [[*_nvcc(toolchain), *flags, *_unit(unit), "-o", out] for unit, out in zip(units, objects)]
-    return [*compiles, ["ar", "rcsD", RUNTIME_LIBRARY, *objects]]
+    compiles = [[*_nvcc(toolchain), *flags, *_unit(unit), "-o", out] for unit, out in objects.items()]
+    of_baseline = [out for unit, out in objects.items() if unit.startswith("baseline/")]
+    archived = [out for out in objects.values() if out not in of_baseline]
+    linked = [*of_baseline, RUNTIME_LIBRARY, f"cudart/{os.path.basename(toolchain.cudart)}"]
+    return [
+        *compiles,
+        ["ar", "rcsD", RUNTIME_LIBRARY, *archived],
+        [toolchain.host_compiler, *_LINK_FLAGS, *linked, *_LINK_LIBRARIES, "-o", BASELINE],
+    ]
+
+
+def runtime_links(toolchain: Toolchain) -> dict[str, str]:
+    """The symbolic links that `runtime_commands` rely on: name -> absolute folder."""
+    return {"cudart": os.path.dirname(toolchain.cudart)}
 
 
 def environment() -> dict[str, str]:
@@ -101,13 +177,30 @@ def _nvcc(toolchain: Toolchain) -> list[str]:
     return [toolchain.nvcc, "-ccbin", toolchain.host_compiler]
 
 
+def _link(toolchain: Toolchain, compiled: str, runtime_library: str, cudart: str) -> list[str]:
+    inputs = [compiled, runtime_library, os.path.join(cudart, os.path.basename(toolchain.cudart))]
+    return [toolchain.host_compiler, *_LINK_FLAGS, *inputs, *_LINK_LIBRARIES, "-o", "profiler"]
+
+
 def _unit(name: str) -> list[str]:
     """A source to compile. Nvcc would digest its absolute path into the names of what is local to the source."""
     return [f"-Xcudafe=--orig_src_path_name={name}", "-c", name]
 
 
-def _include_names(settings: Settings) -> list[str]:
-    return [*(f"include{index}" for index in range(len(settings.include_dirs))), "cutlass", "runtime"]
+def _includes(toolchain: Toolchain, kernel: Kernel) -> dict[str, str]:
+    """The include folders of a kernel's compile, by the names of the links to them."""
+    own = {f"include{index}": folder for index, folder in enumerate(kernel.settings.include_dirs)}
+    replaced = {"stand_ins": folder} if (folder := stand_ins(kernel)) else {}
+    cutlass = {f"cutlass{index or ''}": folder for index, folder in enumerate(toolchain.cutlass)}
+    return {**own, **replaced, **cutlass, "runtime": os.path.join(runtime_folder(), "include")}
+
+
+def _include_flags(toolchain: Toolchain, kernel: Kernel) -> list[str]:
+    return [f"-I{name}" for name in _includes(toolchain, kernel)]
+
+
+def _toolkit_names(toolchain: Toolchain) -> list[str]:
+    return [f"toolkit{index}" for index in range(len(toolchain.cuda_include))]
 
 
 def clangd_arguments(toolchain: Toolchain, kernel: Kernel, folder: str) -> list[str]:
@@ -124,7 +217,7 @@ def clangd_arguments(toolchain: Toolchain, kernel: Kernel, folder: str) -> list[
         "-DNDEBUG",
         f"-DCUTLASS_NINJA_NVCC_MAJOR={major}",
         f"-DCUTLASS_NINJA_NVCC_MINOR={minor}",
-        *(f"-I{path}" for path in include_folders(toolchain, kernel.settings)),
+        *(f"-I{path}" for path in include_folders(toolchain, kernel)),
         *(f"-isystem{path}" for path in toolchain.cuda_include),
         "-include",
         _CLANGD_HEADER,

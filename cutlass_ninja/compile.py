@@ -9,49 +9,24 @@ Runs in the build folder and finds everything else in the plan that the generato
 from __future__ import annotations
 
 import argparse
-import json
 import os
-import shutil
 import sys
-import time
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from functools import partial
-from pathlib import Path
-from typing import Any, BinaryIO
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 
-from . import clock, commands, diagnostics, links, scratch, store
+from . import links, scratch, store
 from .errors import BuildError, CutlassNinjaError
-from .files import writing
 from .jobs import Job, job_of, label
 from .keys import Identity
 from .plan import KernelTarget, Plan
-from .process import Commands, Finished, Interrupted, running
+from .process import Commands, Interrupted, running
+from .publish import failure, publish
+from .workshop import compile_jobs
 
-FORMAT = 1
-"""The number of build.json's format."""
 ATTEMPTS = 3
 """How often a compile is repeated when a header was touched in the middle of it without having changed."""
 KEEP = "CUTLASS_NINJA_KEEP_SCRATCH"
 """The environment variable that has the same meaning as --keep-scratch."""
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """What the commands of a job came to: an empty reason means that they built it."""
-
-    reason: str
-    figures: Mapping[str, Any]
-
-
-def build(job: Job, runner: Commands, keep: bool) -> None:
-    """Have the job's target in the store, whoever builds it. Raises BuildError, MachineError, Interrupted."""
-    with store.claim(job.target, runner.check) as state:
-        if state.status is store.Status.FAILED:
-            hint = f"  recorded; {job.retry} compiles it again"
-            raise BuildError("\n".join([*_failure(job, state.reason), hint]))
-        if state.status is store.Status.MISSING:
-            _build_claimed(job, runner, keep)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -61,27 +36,63 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("keys", metavar="KEY", nargs="+")
     parser.add_argument("--keep-scratch", action="store_true", default=bool(os.environ.get(KEEP)))
     options = parser.parse_args(arguments)
-    code = 0
     try:
         with running() as runner:
             plan = Plan.read(store.PLAN)
             if not options.keep_scratch:
                 scratch.sweep()
-            for target in _targets(plan, options.kind, options.keys):
-                try:
-                    _build_target(plan, target, runner, options.keep_scratch)
-                except CutlassNinjaError as error:
-                    print(f"{label(target)}: {error}", file=sys.stderr)
-                    code = max(code, error.exit_code)
-                except OSError as error:
-                    print(f"{label(target)}: error: {error.filename}: {error.strerror}", file=sys.stderr)
-                    code = max(code, 1)
+            return build(plan, _targets(plan, options.kind, options.keys), runner, options.keep_scratch)
     except CutlassNinjaError as error:
         print(error, file=sys.stderr)
         return error.exit_code
     except Interrupted as interrupted:
         return interrupted.exit_code
-    return code
+
+
+def build(plan: Plan, targets: Sequence[store.Target], runner: Commands, keep: bool) -> int:
+    """Have targets in the store, whoever builds them, and say why not. Gives the exit code. Raises Interrupted."""
+    errors = _Errors()
+    jobs: list[Job] = []
+    for target in {target.key: target for target in targets}.values():
+        with errors.noted([target]):
+            if store.examine(target).status is not store.Status.CACHED:
+                jobs.append(job_of(plan, target))
+    for group in _groups(jobs):
+        _build_group(group, runner, keep, errors)
+    for target in targets:
+        if target.key not in errors.found and isinstance(target, KernelTarget):
+            with errors.noted([target]):
+                links.link(target)
+    if len(targets) > 1:
+        print(f"{_done(plan)} of {len(plan.kernels)} kernels done")
+    for target in targets:
+        if target.key in errors.found:
+            print(f"{label(target)}: {errors.found[target.key]}", file=sys.stderr)
+    return max((error.exit_code for error in errors.found.values()), default=0)
+
+
+def _done(plan: Plan) -> int:
+    """How many kernels of the build there are by now."""
+    return sum(os.path.exists(f"{store.folder(target)}/{store.PROFILER}") for target in plan.kernels)
+
+
+class _Errors:
+    """Why targets were not built."""
+
+    def __init__(self) -> None:
+        self.found: dict[str, CutlassNinjaError] = {}
+        """By the targets' keys."""
+
+    @contextmanager
+    def noted(self, targets: Iterable[store.Target]) -> Iterator[None]:
+        """Note what is raised inside for all of these targets."""
+        try:
+            yield
+        except CutlassNinjaError as error:
+            self.found |= {target.key: error for target in targets}
+        except OSError as error:
+            told = BuildError(f"error: {error.filename}: {error.strerror}")
+            self.found |= {target.key: told for target in targets}
 
 
 def _targets(plan: Plan, kind: str, keys: Sequence[str]) -> Sequence[store.Target]:
@@ -93,138 +104,90 @@ def _targets(plan: Plan, kind: str, keys: Sequence[str]) -> Sequence[store.Targe
     return runtimes
 
 
-def _build_target(plan: Plan, target: store.Target, runner: Commands, keep: bool) -> None:
-    if store.examine(target).status is not store.Status.CACHED:
-        build(job_of(plan, target), runner, keep)
-    if isinstance(target, KernelTarget):
-        links.link(target)
+def _groups(jobs: Iterable[Job]) -> list[list[Job]]:
+    """What is compiled together: batches with one front end, and what is compiled by itself."""
+    groups: dict[str, list[Job]] = {}
+    for job in jobs:
+        together = repr(job.front_end) if job.front_end else job.target.key
+        groups.setdefault(together, []).append(job)
+    return list(groups.values())
 
 
-def _build_claimed(job: Job, runner: Commands, keep: bool) -> None:
-    """Compile until nothing moved in the meantime, then publish.
+def _build_group(jobs: Sequence[Job], runner: Commands, keep: bool, errors: _Errors) -> None:
+    """Build what of a group nobody else has built, holding the claims of all of it."""
+    missing: list[Job] = []
+    with ExitStack() as claims:
+        # Two edges with kernels in common wait for each other in one order.
+        for job in sorted(jobs, key=lambda job: job.target.key):
+            with errors.noted([job.target]):
+                state = claims.enter_context(store.claim(job.target, runner.check))
+                if state.status is store.Status.FAILED:
+                    raise failure(job, state.reason, f"recorded; {job.retry} compiles it again")
+                if state.status is store.Status.MISSING:
+                    missing.append(job)
+        if missing:
+            _build_claimed([job for job in jobs if job in missing], runner, keep, errors)
 
-    What is compiled is known for certain only if the key holds before and after, and no file was written to between
-    the two: the key is read, then the stat of its files, then comes the compile, then the key again, then the stat.
+
+def _build_claimed(jobs: Sequence[Job], runner: Commands, keep: bool, errors: _Errors) -> None:
+    """Compile until nothing moved in the meantime, and publish each job's outcome.
+
+    What is compiled is known for certain only if the keys hold before and after, and no file was written to between
+    the two: the keys are read, then the stat of their files, then comes the compile, then the keys again, then the
+    stat. What a batch's kernels do after their common front end reads no header: for them the stat is enough.
     """
-    identity = job.identify()
-    if identity.key != job.target.key:
-        raise BuildError(
-            "error: headers, tools or environment have changed since build.ninja was written: "
-            f"run {job.generate}, then ninja"
-        )
-    for _ in range(ATTEMPTS):
-        before = _stats(identity.files)
-        with scratch.hold(label(job.target), keep=keep) as held:
-            outcome = _compile(job, held, runner)
-            again = job.identify()
-            moved = [path for path, found in _stats(identity.files).items() if before[path] != found]
-            if again.key == job.target.key and not moved:
-                _publish(job, outcome, identity, held.path, keep)
+    identities = _identities(jobs)
+    waiting: list[Job] = []
+    for job in jobs:
+        with errors.noted([job.target]):
+            if identities[job.target.key].key != job.target.key:
+                raise BuildError(
+                    "error: headers, tools or environment have changed since build.ninja was written: "
+                    f"run {job.generate}, then ninja"
+                )
+            waiting.append(job)
+    with errors.noted(job.target for job in waiting):
+        for _ in range(ATTEMPTS):
+            if not waiting:
                 return
-        runner.check()
-        if again.key != job.target.key:
-            break
-    what = moved[0] if moved else "a header or a compiler"
-    raise BuildError(f"error: {what} changed while it was being compiled; run ninja again")
+            moved = _attempt(waiting, identities, runner, keep, errors)
+            runner.check()
+        if waiting:
+            raise BuildError(f"error: {moved} changed while it was being compiled; run ninja again")
 
 
-def _compile(job: Job, held: scratch.Held, runner: Commands) -> Outcome:
-    """Run the commands in a scratch folder. Raises BuildError for what is not to be remembered."""
-    with writing(scratch.FOLDER):
-        log = _populate(job, held.path)
-    finished: list[Finished] = []
-    reason = ""
-    started = time.monotonic()
-    with log:
-        environment = {**commands.environment(), "TMPDIR": "tmp"}
-        run = partial(runner.run, folder=held.path, environment=environment, log=log, hold=held.descriptor)
-        for command in job.commands:
-            finished.append(run(command))
-            reason = _failure_of(job, finished[-1], command)
-            if reason:
-                break
-        figures: dict[str, Any] = {
-            "compile_time_s": round(time.monotonic() - started, 3),
-            "cpu_time_s": round(sum(each.cpu_time_s for each in finished), 3),
-            "peak_memory_bytes": max(each.peak_memory_bytes for each in finished),
-            "ptxas": diagnostics.ptxas("".join(each.output for each in finished)),
-        }
-        if not reason and isinstance(job.target, KernelTarget):
-            command = [f"./{store.PROFILER}", "--describe"]
-            described = run(command, errors_apart=True)
-            figures["describe"] = _description(described.output)
-            reason = _failure_of(job, described, command)
-            if not reason and figures["describe"].get("key") != job.target.key:
-                reason = f"{store.PROFILER} --describe does not print a JSON object with the kernel's key"
-    return Outcome(reason, figures)
+def _attempt(
+    waiting: list[Job], identities: Mapping[str, Identity], runner: Commands, keep: bool, errors: _Errors
+) -> str:
+    """Compile, and take out of `waiting` what was built or does not compile. Gives the name of a file that moved.
+
+    Raises BuildError if a key has changed.
+    """
+    before = _stats(path for job in waiting for path in identities[job.target.key].files)
+    checked = False
+    with scratch.hold(label(waiting[0].target), keep=keep) as held:
+        for job, outcome in compile_jobs(list(waiting), held, runner):
+            same = checked or all(again.key == key for key, again in _identities(waiting).items())
+            moved = [path for path, found in _stats(before).items() if before[path] != found]
+            if not same:
+                what = moved[0] if moved else "a header or a compiler"
+                raise BuildError(f"error: {what} changed while it was being compiled; run ninja again")
+            if moved:
+                return moved[0]
+            checked = True
+            waiting.remove(job)
+            with errors.noted([job.target]):
+                publish(job, outcome, identities[job.target.key], keep)
+    return ""
 
 
-def _populate(job: Job, folder: str) -> BinaryIO:
-    """Put all that the commands need into a scratch folder, and open the log."""
-    os.mkdir(f"{folder}/tmp")
-    for name, text in job.texts.items():
-        path = Path(folder, name)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text, encoding="utf-8", newline="\n")
-    for name, place in job.links.items():
-        os.symlink(place, f"{folder}/{name}")
-    return open(f"{folder}/{store.LOG}", "ab", buffering=0)
+def _identities(jobs: Sequence[Job]) -> dict[str, Identity]:
+    """What each job's target is made of now, by the key that it was planned with."""
+    keyer = jobs[0].keyer()
+    return {job.target.key: job.identify(keyer) for job in jobs}
 
 
-def _failure_of(job: Job, finished: Finished, command: Sequence[str]) -> str:
-    """Why a command failed; empty if it did not. Raises BuildError if the machine was at fault."""
-    if finished.returncode == 0:
-        return ""
-    if trouble := diagnostics.machine_trouble(finished.returncode, finished.output):
-        raise BuildError(f"error: {os.path.basename(command[0])}: {trouble} (not recorded: ninja tries again)")
-    name = os.path.basename(command[0])
-    return diagnostics.reason(finished.output) or f"{name} ended with exit status {finished.returncode}"
-
-
-def _publish(job: Job, outcome: Outcome, identity: Identity, folder: str, keep: bool) -> None:
-    """Put what is to stay into one folder and move it to its place. Raises BuildError, also for a recorded failure."""
-    product = store.product(job.target)
-    names = [store.LOG, *job.published] + ([] if outcome.reason else [product])
-    record = {
-        "format": FORMAT,
-        "status": "failed" if outcome.reason else "built",
-        **({"reason": outcome.reason} if outcome.reason else {}),
-        "key": job.target.key,
-        "built_at": clock.text(clock.now()),
-        **job.description,
-        "inputs": dict(identity.ingredients),
-        "commands": [list(command) for command in job.commands],
-        **outcome.figures,
-        "sources": list(job.published),
-        "log": store.LOG,
-    }
-    staged = f"{folder}/out"
-    transfer = shutil.copy2 if keep else os.rename
-    with writing(scratch.FOLDER):
-        os.mkdir(staged)
-        for name in names:
-            transfer(f"{folder}/{name}", f"{staged}/{name}")
-        if not outcome.reason:
-            record[store.recorded_as(job.target)] = store.digest(f"{staged}/{product}")
-        Path(staged, store.RECORD).write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
-    store.publish(staged, job.target)
-    if outcome.reason:
-        raise BuildError("\n".join(_failure(job, outcome.reason)))
-
-
-def _failure(job: Job, reason: str) -> list[str]:
-    return [f"error: {reason}", f"  log: {store.folder(job.target)}/{store.LOG}"]
-
-
-def _description(output: str) -> dict[str, Any]:
-    try:
-        description = json.loads(output)
-    except ValueError:
-        return {}
-    return description if isinstance(description, dict) else {}
-
-
-def _stats(paths: Sequence[str]) -> dict[str, tuple[int, ...]]:
+def _stats(paths: Iterable[str]) -> dict[str, tuple[int, ...]]:
     """What changes when any of these files is written to or replaced."""
     stats: dict[str, tuple[int, ...]] = {}
     for path in paths:

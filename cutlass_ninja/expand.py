@@ -8,13 +8,13 @@ import itertools
 import os
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import repeat
 from typing import Any
 
 from .arch import ARCHS, NATIVE, Arch
 from .errors import InputError, ManifestError
-from .kernel import ConfigWriter, Kernel
+from .kernel import BATCHED, ConfigWriter, Kernel
 from .manifest import Family, Manifest
 from .memo import Memo
 from .operations import OPERATIONS
@@ -42,12 +42,13 @@ def expand(
     native: Callable[[], Sequence[Arch]],
     archs: Sequence[str] = (),
     only: Sequence[str] = (),
+    compile: str = BATCHED,
 ) -> Expansion:
     """All kernels of the manifests.
 
     `native` is asked for this machine's architectures when one is wanted; `archs` replaces the manifests' own; `only`
-    keeps the labels or names that match one of these globs. Raises ManifestError with a line for each invalid member,
-    InputError when `only` matches nothing.
+    keeps the labels or names that match one of these globs; `compile` is how they are to be compiled, one of
+    kernel.WAYS. Raises ManifestError with a line for each invalid member, InputError when `only` matches nothing.
     """
     resolve = _Resolver(native, archs)
     rules = {kind: _Rules(operation) for kind, operation in OPERATIONS.items()}
@@ -57,6 +58,7 @@ def expand(
     for manifest in manifests:
         for family in manifest.families:
             reasons: Counter[str] = Counter()
+            family = replace(family, settings=replace(family.settings, compile=compile))
             for kernel, problems in _members(family, resolve(family.arch), rules[family.operation]):
                 if kernel is not None:
                     kernels.setdefault(_identity(kernel), kernel)

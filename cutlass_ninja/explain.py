@@ -127,7 +127,7 @@ def explain(kernels: Mapping[str, Kernel], tools: Toolchain) -> list[Explanation
 
 def _explain(label: str, kernel: Kernel, keyer: Keyer) -> Explanation:
     identity, runtime = keyer.kernel(kernel), keyer.runtime(kernel.arch)
-    memory_bytes = OPERATIONS[kernel.operation].compile_memory_bytes(kernel.config)
+    memory_bytes = OPERATIONS[kernel.operation].cost(kernel.config).memory_bytes
     target = KernelTarget(label, identity.key, runtime.key, memory_bytes, kernel)
     state = store.examine(target)
     record = Entry(kernel.name, identity.key).record() if state.status in (Status.CACHED, Status.FAILED) else {}

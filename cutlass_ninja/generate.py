@@ -9,11 +9,25 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from . import arch, buildfile, clock, expand, links, manifest, memory, scratch, store, toolchain, unchanged, used
+from . import (
+    arch,
+    batches,
+    buildfile,
+    clock,
+    expand,
+    links,
+    manifest,
+    memory,
+    scratch,
+    store,
+    toolchain,
+    unchanged,
+    used,
+)
 from .arch import ARCHS, NATIVE
 from .errors import BuildError, InputError
 from .files import write_if_changed, writing
-from .kernel import Kernel
+from .kernel import BATCHED, Kernel
 from .keys import Keyer
 from .operations import OPERATIONS
 from .plan import KernelTarget, Plan, RuntimeTarget
@@ -39,6 +53,7 @@ class Request:
     cutlass: str | None = None
     template: str | None = None
     keep_scratch: bool = False
+    compile: str = BATCHED
 
 
 @dataclass(frozen=True)
@@ -50,6 +65,8 @@ class Selection:
     skipped: Sequence[str]
     cutlass: str | None
     problems: int
+    problem_lists: Sequence[str]
+    """The files that problems beside the manifests' own come from."""
     native: bool
     """Whether the architectures are this machine's, whatever they are at the time."""
 
@@ -68,7 +85,7 @@ class Generated:
 def select(request: Request) -> Selection:
     """Manifests -> kernels. Raises ManifestError, InputError, MachineError (arch: native without a GPU)."""
     manifests = manifest.load_all(request.manifests, OPERATIONS, tuple(ARCHS))
-    expansion = expand.expand(manifests, arch.native, request.archs, request.only)
+    expansion = expand.expand(manifests, arch.native, request.archs, request.only, request.compile)
     named = {value.data: value for one in manifests if (value := one.cutlass) is not None}
     if len(named) > 1 and not request.cutlass:
         first, second, *_ = named.values()
@@ -80,7 +97,8 @@ def select(request: Request) -> Selection:
     native = NATIVE in request.archs or any(
         arch.data == NATIVE for one in manifests for family in one.families for arch in family.arch
     )
-    return Selection(expansion.kernels, expansion.skipped, next(iter(named), None), problems, native)
+    lists = tuple(dict.fromkeys(path for one in manifests for path in one.problem_lists))
+    return Selection(expansion.kernels, expansion.skipped, next(iter(named), None), problems, lists, native)
 
 
 def find_toolchain(request: Request, selection: Selection) -> Toolchain:
@@ -100,12 +118,12 @@ def plan(request: Request, selection: Selection, tools: Toolchain, build_folder:
             label,
             key,
             runtimes[kernel.arch],
-            OPERATIONS[kernel.operation].compile_memory_bytes(kernel.config),
+            OPERATIONS[kernel.operation].cost(kernel.config).memory_bytes,
             kernel,
         )
         for key, (label, kernel) in zip(keys, selection.kernels.items())
     )
-    inputs = _inputs(request, tools, keyer)
+    inputs = [*_inputs(request, tools, keyer), *selection.problem_lists]
     return Plan(
         tools,
         tuple(RuntimeTarget(key, name) for name, key in runtimes.items()),
@@ -128,9 +146,11 @@ def write(request: Request, selection: Selection, plan: Plan, template: str, sta
     `started` is when the first input was read, as clock.precisely() gave it. Raises BuildError, InputError.
     """
     _check_folder(os.getcwd())
+    states = store.survey(plan.kernels)
     text = buildfile.render(
         template,
         plan,
+        batches.plan_batches(plan, states, memory.memory_bytes(), memory.cores()),
         name=template_path(request),
         builddir=store.CACHE if store.is_writable() else None,
         keep_scratch=request.keep_scratch,
@@ -144,7 +164,8 @@ def write(request: Request, selection: Selection, plan: Plan, template: str, sta
     if selection.native or _has_changed(plan.inputs, started):
         unchanged.forget()
     else:
-        unchanged.remember(plan, selection.cutlass, selection.skipped, _OUTPUTS)
+        missing = [key for key, state in states.items() if state.status is not Status.CACHED]
+        unchanged.remember(plan, selection.cutlass, selection.skipped, _OUTPUTS, missing)
 
 
 def settle(request: Request, plan: Plan, started: int, by_ninja: bool) -> Generated:
@@ -238,6 +259,8 @@ def _command(request: Request, build_folder: str) -> tuple[str, ...]:
             command += [option, _from(path, build_folder) if os.path.exists(path) else path]
     if request.keep_scratch:
         command.append("--keep-scratch")
+    if request.compile != BATCHED:
+        command += ["--compile", request.compile]
     return tuple(command)
 
 

@@ -10,6 +10,8 @@ from typing import Any
 
 from . import commands, sources, store
 from .errors import BuildError
+from .halves import why_single
+from .kernel import BATCHED, SINGLE
 from .keys import Identity, Keyer
 from .plan import KernelTarget, Plan, RuntimeTarget
 
@@ -25,14 +27,22 @@ class Job:
     """The files to compile, by relative path."""
     links: Mapping[str, str]
     commands: Sequence[Sequence[str]]
-    identify: Callable[[], Identity]
-    """Reads everything that the target is made of again."""
+    """Run one after the other in the target's folder."""
+    front_end: Sequence[Sequence[str]]
+    """What is run before them for a whole batch, in the folder above; equal for all that may be in one. Empty for a
+    target that is compiled by itself."""
+    identify: Callable[[Keyer], Identity]
+    """Gives the target's key, from what the keyer reads."""
+    keyer: Callable[[], Keyer]
+    """Reads everything that targets are made of anew."""
     published: tuple[str, ...]
     """The sources that are published with the product."""
     generate: str
     """The command that writes the plan anew."""
     retry: str
     """The command that makes ninja try again what failed."""
+    made_beside: tuple[str, ...] = ()
+    """What the commands make and is published beside the product."""
 
 
 def label(target: store.Target) -> str:
@@ -52,6 +62,8 @@ def _kernel_job(plan: Plan, target: KernelTarget) -> Job:
         raise BuildError("error: its runtime library is not there; run ninja, which builds it first")
     library = os.path.abspath(f"{store.folder(runtime)}/{store.LIBRARY}")
     texts = sources.kernel_sources(kernel, target.key)
+    single = why_single(plan.toolchain, kernel)
+    compiled = commands.kernel_commands if single else commands.back_end_commands
     return Job(
         target=target,
         description={
@@ -61,11 +73,15 @@ def _kernel_job(plan: Plan, target: KernelTarget) -> Job:
             "arch": kernel.arch,
             "config": dict(kernel.config),
             "runtime": target.runtime,
+            "compile": SINGLE if single else BATCHED,
+            "compile_reason": single,
         },
         texts=texts,
-        links={**commands.links(plan.toolchain, kernel.settings), store.LIBRARY: library},
-        commands=commands.kernel_commands(plan.toolchain, kernel, store.LIBRARY),
-        identify=lambda: Keyer(plan.toolchain.refreshed()).kernel(kernel),
+        links={**commands.links(plan.toolchain, kernel), store.LIBRARY: library},
+        commands=compiled(plan.toolchain, kernel, store.LIBRARY),
+        front_end=() if single else commands.front_end_commands(plan.toolchain, kernel),
+        identify=lambda keyer: keyer.kernel(kernel),
+        keyer=lambda: Keyer(plan.toolchain.refreshed()),
         published=tuple(texts),
         generate=_generate(plan),
         retry=_generate(plan, "--retry-failed"),
@@ -77,10 +93,13 @@ def _runtime_job(plan: Plan, target: RuntimeTarget) -> Job:
         target=target,
         description={"arch": target.arch},
         texts={name: path.read_text(encoding="utf-8") for name, path in sources.runtime_sources().items()},
-        links={},
+        links=commands.runtime_links(plan.toolchain),
         commands=commands.runtime_commands(plan.toolchain, target.arch),
-        identify=lambda: Keyer(plan.toolchain.refreshed()).runtime(target.arch),
+        front_end=(),
+        identify=lambda keyer: keyer.runtime(target.arch),
+        keyer=lambda: Keyer(plan.toolchain.refreshed()),
         published=(),
+        made_beside=(commands.BASELINE,),
         generate=_generate(plan),
         retry=_generate(plan, "--retry-failed"),
     )

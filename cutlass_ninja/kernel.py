@@ -8,18 +8,25 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+BATCHED = "batched"
+SINGLE = "single"
+WAYS = (BATCHED, SINGLE)
+"""How kernels are compiled: related ones together, their device and host halves apart; or each by one call of nvcc."""
+
 _NOTHING = object()
 _to_json = json.JSONEncoder(check_circular=False).encode
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What a manifest says about compiling its kernels, beside the kernels themselves."""
+    """How kernels are to be compiled, beside what they are."""
 
     include_dirs: tuple[str, ...] = ()
     """Absolute folders searched before CUTLASS's own headers."""
     nvcc_flags: tuple[str, ...] = ()
     """Flags added to every device compile."""
+    compile: str = BATCHED
+    """One of WAYS, as the user wants it: BATCHED where that can be done, or SINGLE."""
 
 
 @dataclass(frozen=True)

@@ -14,9 +14,12 @@ from functools import cached_property
 from typing import Any
 
 from . import commands, sources
-from .includes import QUOTED, Header, Include, IncludeWalker
+from .batch_sources import STUBS
+from .halves import why_single
+from .includes import QUOTED, Header, IncludeWalker
 from .kernel import Kernel, Settings
 from .nvcc_flags import forced_includes
+from .operations import OPERATIONS
 from .parallel import in_parts
 from .sources import Form
 from .toolchain import Toolchain
@@ -74,7 +77,7 @@ class Keyer:
         self._toolchain = toolchain
         self._walker = IncludeWalker()
         self._environment = commands.keyed_environment()
-        self._contexts: dict[tuple[str, Settings, tuple[Include, ...]], _Context] = {}
+        self._contexts: dict[tuple[str, Settings, str, str], _Context] = {}
         self._runtimes: dict[str, Identity] = {}
 
     def kernel(self, kernel: Kernel) -> Identity:
@@ -115,16 +118,20 @@ class Keyer:
         return self._context(kernel, form), own
 
     def _context(self, kernel: Kernel, form: Form) -> _Context:
-        known = (kernel.arch, kernel.settings, form.includes)
+        known = (kernel.arch, kernel.settings, form.digest, OPERATIONS[kernel.operation].why_single(kernel.config))
         if known not in self._contexts:
-            ingredients = {
+            ingredients: dict[str, Any] = {
                 **self._ingredients(commands.kernel_flags(self._toolchain, kernel)),
                 "link_flags": commands.link_flags(),
                 "runtime": self.runtime(kernel.arch).key,
             }
-            folders = commands.include_folders(self._toolchain, kernel.settings)
-            forced = tuple((name, QUOTED) for name in forced_includes(kernel.settings.nvcc_flags))
-            self._contexts[known] = _Context(ingredients, self._walker.closure(form.includes + forced, folders))
+            includes = form.includes + tuple((name, QUOTED) for name in forced_includes(kernel.settings.nvcc_flags))
+            if not why_single(self._toolchain, kernel):
+                ingredients["host_flags"] = commands.host_flags(self._toolchain, kernel)
+                ingredients["ptxas_flags"] = commands.ptxas_flags(kernel)
+                includes += ((STUBS, QUOTED),)
+            folders = commands.include_folders(self._toolchain, kernel)
+            self._contexts[known] = _Context(ingredients, self._walker.closure(includes, folders))
         return self._contexts[known]
 
     def _ingredients(self, flags: list[str]) -> dict[str, Any]:

@@ -30,7 +30,7 @@ class Operation(Protocol):
 
     @property
     def problem_fields(self) -> tuple[Field, ...]:
-        """The fields of a problem, beside `operation`: integers and numbers."""
+        """The fields of a problem, beside `operation`: integers, numbers and choices."""
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ class Problem:
     """A problem to measure the kernels of one kind on."""
 
     operation: str
-    values: Mapping[str, int | float]
+    values: Mapping[str, int | float | str]
 
 
 @dataclass(frozen=True)
@@ -76,6 +76,9 @@ class Manifest:
     arch: tuple[Value, ...]
     families: tuple[Family, ...]
     problems: tuple[Problem, ...]
+    """Its own, and those of the lists that it names."""
+    problem_lists: tuple[str, ...]
+    """The paths of those lists, as one reaches them by way of the manifest's own."""
     cutlass: Value | None
     """The absolute path of a CUTLASS checkout or of its include folder. Not looked at, whether it is."""
     settings: Settings
@@ -144,6 +147,7 @@ _INCLUDE_DIRS = Field("include_dirs", _PATH, "folders searched before CUTLASS's 
 _NVCC_FLAGS = Field("nvcc_flags", _FLAG, "flags added to every device compile")
 _KERNELS = Field("kernels", _Mappings("family"), "families of kernels", required=True)
 _PROBLEMS = Field("problems", _Mappings("problem"), "what to measure them on")
+_PROBLEMS_FROM = Field("problems_from", _PATH, "files with lists of such problems")
 
 
 class _Reader:
@@ -162,7 +166,7 @@ class _Reader:
         root = self._root()
         arch_below = _families_give_arch(root)
         arch_field = replace(self.arch, required=not arch_below)
-        top_fields = (arch_field, _KERNELS, _PROBLEMS, _CUTLASS, _INCLUDE_DIRS, _NVCC_FLAGS)
+        top_fields = (arch_field, _KERNELS, _PROBLEMS, _PROBLEMS_FROM, _CUTLASS, _INCLUDE_DIRS, _NVCC_FLAGS)
         top = read_product(root, top_fields, "the manifest", self.errors).choices
         if arch_below and "arch" not in root.entries:
             self.arch = replace(self.arch, required=True)
@@ -175,10 +179,17 @@ class _Reader:
         kinds = tuple(dict.fromkeys(family.operation for family in families))
         if len(families) < len(nodes):
             kinds = ()  # One of them has an unknown kind, which a problem may be meant for.
-        problems = tuple(p for value in top.get("problems", ()) for p in self._problems(value.data, kinds))
-        self.errors.check()
+        problems = [p for value in top.get("problems", ()) for p in self._problems(value.data, kinds)]
+        lists = tuple(dict.fromkeys(self._problem_lists(top.get("problems_from", ()))))
+        failures = []
+        for path in lists:
+            try:
+                problems += self._problem_list(path)
+            except ManifestError as error:
+                failures.append(str(error))
+        self.errors.check(failures)
         cutlass = next((Value(self._absolute(v.data), v.mark) for v in top.get("cutlass", ())), None)
-        return Manifest(self.path, arch, families, problems, cutlass, settings)
+        return Manifest(self.path, arch, families, tuple(problems), lists, cutlass, settings)
 
     def _root(self) -> MappingNode:
         root = document.compose(document.read(self.path), self.errors)
@@ -201,6 +212,31 @@ class _Reader:
             if not os.path.isdir(folders[-1]):
                 self.errors.add(value.mark, f"include_dirs: no folder '{folders[-1]}'")
         return tuple(folders)
+
+    def _problem_lists(self, values: Iterable[Value]) -> Iterator[str]:
+        """The paths of the lists that a manifest names."""
+        for value in values:
+            path = os.path.join(os.path.dirname(self.path), os.path.expanduser(value.data))
+            if os.path.isfile(path):
+                yield path
+            else:
+                self.errors.add(value.mark, f"problems_from: no file '{path}'")
+
+    def _problem_list(self, path: str) -> list[Problem]:
+        """The problems of a file that holds nothing else, all of one kind. Raises ManifestError."""
+        reader = _Reader(path, self.operations, (), 0)
+        root = document.compose(document.read(path), reader.errors)
+        if not isinstance(root, MappingNode):
+            place = Mark(path, 1, 1) if root is None else root.mark
+            shown = "" if root is None else f", found {root}"
+            reader.errors.fail(place, f"a list of problems is a mapping with 'operation' and 'problems'{shown}")
+        own = MappingNode(root.mark, {key: entry for key, entry in root.entries.items() if not key.startswith("x-")})
+        problems = replace(_PROBLEMS, required=True)
+        top = read_product(own, (reader.operation, problems), "a list of problems", reader.errors).choices
+        kinds = tuple(value.data for value in top.get("operation", ()))
+        found = [p for value in top.get("problems", ()) for p in reader._problems(value.data, kinds)]
+        reader.errors.check()
+        return found
 
     def _kind(self, node: MappingNode) -> str | None:
         entry = node.entries.get("operation")

@@ -58,10 +58,13 @@ class Errors:
         self.add(mark, message)
         raise self._exception()
 
-    def check(self) -> None:
-        """Raise ManifestError with a line for each error, in the order of their places, if there is any."""
-        if self._found:
-            raise self._exception()
+    def check(self, others: Iterable[str] = ()) -> None:
+        """Raise ManifestError with a line for each error, in the order of their places, if there is any; `others` are
+        lines of other files, to come after them.
+        """
+        lines = [*(str(self._exception()).splitlines() if self._found else ()), *others]
+        if lines:
+            raise ManifestError("\n".join(lines))
 
     def _exception(self) -> ManifestError:
         in_order = sorted(self._found.items(), key=lambda found: found[0][:2])

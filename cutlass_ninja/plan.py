@@ -18,7 +18,7 @@ from .files import write_if_changed
 from .kernel import Kernel, Settings
 from .toolchain import Toolchain
 
-_FORMAT = 2
+_FORMAT = 3
 _ROWS = b'"kernels":['
 _END = b"\n]}\n"
 _to_json = json.JSONEncoder().encode
@@ -87,7 +87,7 @@ class Plan:
             "format": _FORMAT,
             "toolchain": {**vars(self.toolchain), "identity": dict(self.toolchain.identity)},
             "runtimes": [[target.key, target.arch] for target in self.runtimes],
-            "settings": [[one.include_dirs, one.nvcc_flags] for one in settings],
+            "settings": [[one.include_dirs, one.nvcc_flags, one.compile] for one in settings],
             "command": self.command,
             "inputs": self.inputs,
         }
@@ -105,7 +105,7 @@ class Plan:
         except (OSError, ValueError, KeyError, TypeError):
             raise BuildError(f"error: {path} is missing or of another version; run cutlass-ninja again") from None
         tools = content["toolchain"]
-        settings = [Settings(tuple(dirs), tuple(flags)) for dirs, flags in content["settings"]]
+        settings = [Settings(tuple(dirs), tuple(flags), way) for dirs, flags, way in content["settings"]]
         return cls(
             toolchain=Toolchain(
                 **{**tools, "cutlass": tuple(tools["cutlass"]), "cuda_include": tuple(tools["cuda_include"])}

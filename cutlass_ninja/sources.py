@@ -152,6 +152,17 @@ def _digest(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
+def stand_ins(kernel: Kernel) -> str:
+    """The folder of headers that stand in for CUTLASS's of the same names, for a kernel; may be empty."""
+    folder = _TEMPLATES / OPERATIONS[kernel.operation].templates(kernel.config) / "include"
+    return str(folder) if _has_stand_ins(folder) else ""
+
+
+@cache
+def _has_stand_ins(folder: Path) -> bool:
+    return folder.is_dir()
+
+
 def runtime_folder() -> str:
     """Where the runtime's sources are installed; its headers are below `include`."""
     return str(_RUNTIME)
@@ -171,9 +182,11 @@ def identity_header(kernel: Kernel, key: str) -> str:
     return (
         "// Which kernel this is.\n"
         "#pragma once\n\n"
+        f"#define CUTLASS_NINJA_KERNEL cutlass_ninja_kernel_{key}\n"
         f"#define CUTLASS_NINJA_NAME {name}\n"
         f'#define CUTLASS_NINJA_KEY "{key}"\n'
         f"#define CUTLASS_NINJA_ENTRY cutlass_ninja_{key}\n"
+        f"#define CUTLASS_NINJA_HALVES cutlass_ninja_{key}_halves\n"
         f"#define CUTLASS_NINJA_REDUCTION_ENTRY cutlass_ninja_{key}_reduction\n"
         f"#define CUTLASS_NINJA_DESCRIPTION {_to_json('{' + description + '}')}\n"
     )

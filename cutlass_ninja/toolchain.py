@@ -41,6 +41,8 @@ class Toolchain:
     """Versions by the tool's name. Never a path."""
     cuda_include: tuple[str, ...] = ()
     """The toolkit's include folders, which nvcc searches by itself."""
+    ptxas: str = ""
+    """The toolkit's ptxas, or empty if it is not where it belongs."""
 
     def refreshed(self) -> Toolchain:
         """The same tools, their identity read again."""
@@ -127,7 +129,16 @@ def find(
     if not (toolkit and includes and compiler and cudart):
         raise MachineError("\n".join(problems))
     identity = _identity(toolkit, compiler, includes)
-    return Toolchain(toolkit.nvcc, compiler, includes, cudart, identity, toolkit.include)
+    ptxas = os.path.join(toolkit.root, "bin", "ptxas")
+    return Toolchain(
+        toolkit.nvcc,
+        compiler,
+        includes,
+        cudart,
+        identity,
+        toolkit.include,
+        ptxas if os.access(ptxas, os.X_OK) else "",
+    )
 
 
 def check_archs(toolchain: Toolchain, archs: Iterable[Arch]) -> None:

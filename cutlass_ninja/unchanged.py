@@ -52,15 +52,22 @@ def find(
         return None
     if tools != plan.toolchain or record["inputs"] != _inputs(plan, folder):
         return None
+    if not _missing(plan, folder) <= set(record["missing"]):
+        return None
     return Previous(plan, tuple(record["skipped"]))
 
 
-def remember(plan: Plan, cutlass: str | None, skipped: Sequence[str], outputs: Iterable[str]) -> None:
-    """Record a run in the current folder. `cutlass` is what the manifests say."""
+def remember(
+    plan: Plan, cutlass: str | None, skipped: Sequence[str], outputs: Iterable[str], missing: Sequence[str]
+) -> None:
+    """Record a run in the current folder. `cutlass` is what the manifests say; `missing` are the keys of the kernels
+    that were not in the cache, and are therefore compiled in batches.
+    """
     record = {
         "command": plan.command,
         "cutlass": cutlass,
         "skipped": skipped,
+        "missing": missing,
         "inputs": _inputs(plan, "."),
         "outputs": _contents(outputs, ".", {}),
     }
@@ -75,6 +82,12 @@ def forget() -> None:
     """Remove the record of a run in the current folder, whose result holds for that moment only."""
     with suppress(OSError):
         os.unlink(RECORD)
+
+
+def _missing(plan: Plan, folder: str) -> set[str]:
+    """The keys of the kernels that are not in the cache."""
+    profilers = {target.key: f"{folder}/{store.folder(target)}/{store.PROFILER}" for target in plan.kernels}
+    return {key for key, profiler in profilers.items() if not os.path.exists(profiler)}
 
 
 def _inputs(plan: Plan, folder: str) -> str:

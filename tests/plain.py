@@ -82,8 +82,9 @@ def copy_package(place: Path) -> Path:
     """A copy of cutlass-ninja with the plain runtime: what PYTHONPATH is to name."""
     shutil.copytree(ROOT / "cutlass_ninja", place / "cutlass_ninja", ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copy2(ROOT / "build.ninja.in", place)
-    shutil.rmtree(place / "cutlass_ninja/runtime/src")
-    shutil.copytree(DATA / "plain_runtime", place / "cutlass_ninja/runtime/src")
+    for part in ("src", "baseline"):
+        shutil.rmtree(place / "cutlass_ninja/runtime" / part)
+        shutil.copytree(DATA / "plain_runtime" / part, place / "cutlass_ninja/runtime" / part)
     return place
 
 

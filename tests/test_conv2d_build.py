@@ -75,9 +75,9 @@ def test_wrong_problem(profilers: dict[str, Path], flag: str, expected: str) -> 
     assert (done.returncode, done.stdout, done.stderr) == (2, "", f"error: {flag}: expected {expected}\n")
 
 
-def test_kernel_header_holds_the_type_alone(profilers: dict[str, Path]) -> None:
+def test_kernel_header_holds_types_alone(profilers: dict[str, Path]) -> None:
     text = (profilers["dgrad"].resolve().parent / "kernel.h").read_text()
     statements = [line for line in text.splitlines() if line and not line.startswith((" ", "//"))]
-    assert [line.split()[0] for line in statements] == ["#pragma", "#include", "#include", "using"]
+    assert [line.split()[0] for line in statements] == ["#pragma", "#include", "#include", "using", "using"]
     assert "cutlass::conv::kernel::DefaultConv2dDgrad<" in text
     assert "StridedDgradIdentityThreadblockSwizzle<1>" in text

@@ -16,12 +16,13 @@ from typing import Any
 import pytest
 import yaml
 
-from cutlass_ninja import document
+from cutlass_ninja import arch, document, operations
 from cutlass_ninja.errors import ManifestError
 from cutlass_ninja.manifest import MAX_KERNELS, Family, Manifest, load, load_all
 from cutlass_ninja.places import Errors, Mark
 from cutlass_ninja.schema import Boolean, Choice, Field, Integer, Number, Record, Shape, Text, Value
 
+CONFIGS = Path(__file__).parent.parent / "configs"
 FAILING = Path(__file__).parent / "manifests" / "failing"
 ARCHS = ("sm_75", "sm_80", "sm_90a")
 ELEMENTS = Choice(("f16", "bf16", "f32"), "element type")
@@ -430,6 +431,28 @@ def test_other_ways_to_write_the_same(text: str, tmp_path: Path) -> None:
     manifest = read(tmp_path, text)
     assert [plain(member) for member in only_family(manifest).members()] == [{"element": "f32"}]
     assert [value.data for value in manifest.arch] == ["sm_80"]
+
+
+def test_problems_from_lists_come_after_the_manifests_own(tmp_path: Path) -> None:
+    (tmp_path / "lists").mkdir()
+    (tmp_path / "lists" / "a.yaml").write_text("operation: gemm\nproblems: [{m: [1, 2], n: 3, k: 4}]\n")
+    (tmp_path / "lists" / "b.yaml").write_text("x-note: why\noperation: reduce\nproblems: [{size: 5}]\n")
+    lists = "problems_from: [lists/a.yaml, lists/b.yaml, lists/a.yaml]\n"
+    manifest = read(tmp_path, MINIMAL + "problems: [{operation: gemm, m: 9, n: 9, k: 9}]\n" + lists)
+    assert [(one.operation, *one.values.values()) for one in manifest.problems] == [
+        ("gemm", 9, 9, 9, 1, 1.0, 0.0),
+        ("gemm", 1, 3, 4, 1, 1.0, 0.0),
+        ("gemm", 2, 3, 4, 1, 1.0, 0.0),
+        ("reduce", 5),
+    ]
+    assert [os.path.relpath(path, tmp_path) for path in manifest.problem_lists] == ["lists/a.yaml", "lists/b.yaml"]
+
+
+def test_shipped_networks_come_with_the_manifests() -> None:
+    for name in ("gemm_sm80.yaml", "gemm_sm90.yaml"):
+        problems = load(str(CONFIGS / name), operations.OPERATIONS, arch.ARCHS).problems
+        sizes = {(one.values["m"], one.values["n"], one.values["k"]) for one in problems}
+        assert {(384, 4096, 1024), (1, 28672, 4096)} < sizes
 
 
 def test_the_problem_fields_that_yaml_once_took_for_booleans(tmp_path: Path) -> None:

@@ -41,7 +41,7 @@ def test_examples_of_each_convention(tmp_path: Path) -> None:
     ]
 
 
-@pytest.mark.parametrize("config", ["gemm.yaml", "gemm_sm75.yaml", "gemm_sm80.yaml", "gemm_sm90.yaml"])
+@pytest.mark.parametrize("config", sorted(path.name for path in CONFIGS.glob("gemm*.yaml")))
 def test_shipped_kernels_are_named_as_by_cutlass_library(config: str) -> None:
     # The module alone: the package wants numpy and more for what is not used here.
     library = pytest.importorskip("cutlass_library.library", reason="nvidia-cutlass is not installed")
@@ -231,6 +231,65 @@ def test_warp_counts_and_c_alignments_are_told_apart(tmp_path: Path) -> None:
         "alignment_c_8-warp_count_2x2x1",
         "alignment_c_8-warp_count_4x2x1",
     ]
+
+
+def test_epilogues_are_told_apart_by_what_is_remarkable(tmp_path: Path) -> None:
+    text = with_values(
+        AMPERE,
+        layout="tnt\n    bias: [none, per_column]\n    activation: [identity, gelu]\n    swizzling_functor: [Identity8, StreamK]",
+    )
+    name = "cutlass_tensorop_f16_s16816gemm_f16_64x64_32x3_tn_align8"
+    assert [label.removeprefix(name) for label in expanded(text, tmp_path)] == [
+        "",
+        "-activation_gelu",
+        "-activation_gelu-swizzling_functor_StreamK",
+        "-bias_per_column",
+        "-bias_per_column-activation_gelu",
+        "-bias_per_column-activation_gelu-swizzling_functor_StreamK",
+        "-bias_per_column-swizzling_functor_StreamK",
+        "-swizzling_functor_StreamK",
+    ]
+
+
+def test_residual_blocks_are_told_from_each_other_and_from_other_epilogues(tmp_path: Path) -> None:
+    family = AMPERE.partition("kernels:\n")[2]
+    residual = "    epilogue_functor: linear_combination_residual_block\n    binary_op: [plus, multiplies]\n"
+    block = "epilogue_functor_linear_combination_residual_block"
+    assert [label.partition("align8")[2] for label in expanded(AMPERE + family + residual, tmp_path)] == [
+        "",
+        f"-{block}",
+        f"-{block}-binary_op_multiplies",
+    ]
+
+
+INT8 = with_values(
+    AMPERE,
+    element_a="s8\n    element_b: [s8, u8]",
+    element_c="s32",
+    element_accumulator="s32",
+    alignment="16",
+    instruction_shape="[16, 8, 32]",
+    tile_description="{threadblock_shape: [64, 64, 64], warp_count: [2, 2, 1], stages: 3}",
+)
+TF32 = with_values(
+    AMPERE,
+    element_a="f32",
+    element_c="f32",
+    alignment="4",
+    instruction_shape="[16, 8, 8]\n    math_operation: [multiply_add, multiply_add_fast_f32]",
+    tile_description="{threadblock_shape: [64, 64, 16], warp_count: [2, 2, 1], stages: 3}",
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        (INT8, ["i16832gemm_s8_64x64_64x3_tn_align16", "i16832gemm_s8_u8_64x64_64x3_tn_align16"]),
+        (TF32, ["s1688gemm_64x64_16x3_tn_align4", "s1688tf32gemm_64x64_16x3_tn_align4"]),
+    ],
+)
+def test_what_tvm_names_alike(text: str, names: list[str], tmp_path: Path) -> None:
+    assert list(expanded(text, tmp_path)) == [f"cutlass_tensorop_{name}" for name in names]
 
 
 def test_equal_kernels_are_one(tmp_path: Path) -> None:

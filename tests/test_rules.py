@@ -76,7 +76,7 @@ def refusals(text: str, folder: Path) -> list[str]:
         ({"alignment": "16"}, "8:16: error: alignment_a is 16; of f16 a power of two up to 8 is legal"),
         (
             {"element_c": "bf16"},
-            "5:16: error: C is bf16; a universal kernel writes its operands' type (f16) or its accumulators' (f32)",
+            "5:16: error: C is bf16; a universal kernel that sums f16 in f32 writes f16 or f32",
         ),
         (
             {"tile_description": "{threadblock_shape: [64, 64, 32], stages: 3}"},

@@ -37,6 +37,14 @@ WRONG_CALLS = [
     (["--warmup_iterations=-1"], f"--warmup-iterations=-1: {COUNT}"),
     (["--profiling-iterations=many"], f"--profiling-iterations=many: {COUNT}"),
     (["--profiling-duration=-1"], "--profiling-duration=-1: expected milliseconds, 0 or more"),
+    (["--warmup-duration=-1"], "--warmup-duration=-1: expected milliseconds, 0 or more"),
+    (["--relative-stderr=-1"], "--relative-stderr=-1: expected a percentage, 0 or more"),
+    (["--min-iterations=few"], f"--min-iterations=few: {COUNT}"),
+    (["--cache=hot"], "--cache=hot: expected cold or warm"),
+    (["--order=3"], "--order=3: expected one of 0, 1, 2, or a comma list of them"),
+    (["--order=0:2"], "--order=0:2: expected one of 0, 1, 2, or a comma list of them"),
+    (["--problems-file="], "--problems-file=: expected a file or -"),
+    (["--list-devices=all"], "--list-devices=all: --list-devices takes no value"),
     (["--seed=-1"], "--seed=-1: expected an integer from 0 to 18446744073709551615"),
     (["--seed"], "--seed: missing value; expected an integer from 0 to 18446744073709551615"),
     (["--device=gpu"], f"--device=gpu: {COUNT}"),
@@ -74,10 +82,10 @@ def test_help(profiler: Path) -> None:
     assert (done.returncode, done.stderr) == (0, "")
     flags = [line.split()[0].partition("=")[0] for line in done.stdout.splitlines() if line.startswith("  --")]
     assert flags == [
-        "--m", "--n", "--k", "--batch_count", "--alpha", "--beta", "--split_k_slices",
-        "--warmup-iterations", "--profiling-iterations", "--profiling-duration", "--verification-enabled",
-        "--seed", "--device",
-        "--help", "--describe",
+        "--m", "--n", "--k", "--batch_count", "--alpha", "--beta", "--split_k_slices", "--order",
+        "--warmup-iterations", "--warmup-duration", "--profiling-iterations", "--relative-stderr", "--min-iterations",
+        "--profiling-duration", "--cache", "--verification-enabled", "--seed", "--device", "--problems-file",
+        "--help", "--describe", "--list-devices",
     ]  # fmt: skip
 
 
@@ -91,15 +99,19 @@ def test_describe(profiler: Path) -> None:
         "name": "plain_gemm",
         "key": "0123456789abcdef",
         "operation": "gemm",
-        "abi_version": 2,
+        "abi_version": 3,
         "shared_memory_bytes": 0,
         "threads": 128,
         "cluster": [1, 1, 1],
+        "parameters": {"order": [0, 1, 2]},
     }
 
 
 @pytest.mark.skipif(has_gpu(), reason="this machine has a GPU")
-@pytest.mark.parametrize("arguments", [[], ["--m", "16", "--alpha", "-1", "--verification_enabled=off"]])
+@pytest.mark.parametrize(
+    "arguments",
+    [[], ["--m", "16", "--alpha", "-1", "--verification_enabled=off"], ["--problems-file=-"], ["--list-devices"]],
+)
 def test_no_gpu(profiler: Path, arguments: list[str]) -> None:
     done = call(profiler, *arguments)
     assert (done.returncode, done.stdout) == (3, "")
@@ -117,5 +129,5 @@ def test_another_abi_version(runtime: Path) -> None:
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr == (
         "error: the kernel was compiled for version 0 of the kernel interface and linked with a runtime "
-        "of version 2; build both again\n"
+        "of version 3; build both again\n"
     )

@@ -86,9 +86,16 @@ class Commands:
         commands: list[list[str]] = kernel.config.get("commands", default)
         return commands
 
+    BASELINE = "cublaslt"
+
+    @staticmethod
+    def runtime_links(toolchain: Toolchain) -> dict[str, str]:
+        return {}
+
     @staticmethod
     def runtime_commands(toolchain: Toolchain, arch: str) -> list[list[str]]:
-        return [["g++", "-c", "src/runtime.cpp"], ["ar", "rcsD", store.LIBRARY, "runtime.o"]]
+        archive = ["ar", "rcsD", store.LIBRARY, "runtime.o"]
+        return [["g++", "-c", "src/runtime.cpp"], archive, ["cp", "runtime.o", "cublaslt"]]
 
 
 class Sources:

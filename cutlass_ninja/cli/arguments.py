@@ -14,6 +14,7 @@ from .. import __version__
 from ..arch import ARCHS, NATIVE
 from ..errors import BuildError, InputError
 from ..generate import Request
+from ..kernel import BATCHED, WAYS
 from ..places import nearest
 from ..plan import Plan
 from ..store import PLAN
@@ -72,6 +73,15 @@ def add_tools(to: argparse.ArgumentParser) -> None:
     to.add_argument("--nvcc", metavar="PATH", help="nvcc, or a CUDA toolkit's folder")
 
 
+def add_compile(to: argparse.ArgumentParser) -> None:
+    """--compile."""
+    to.add_argument(
+        "--compile",
+        choices=WAYS,
+        help="batched (the default): related kernels together, device and host halves apart; single: each by one nvcc",
+    )
+
+
 def add_generator(to: argparse.ArgumentParser) -> None:
     """All that the generator takes."""
     add_manifests(to)
@@ -79,6 +89,7 @@ def add_generator(to: argparse.ArgumentParser) -> None:
     add_archs(to)
     add_only(to)
     add_tools(to)
+    add_compile(to)
     to.add_argument("--template", metavar="FILE", help="use this instead of build.ninja.in")
     to.add_argument("--keep-scratch", action="store_true", help="leave every compile's scratch folder behind")
     to.add_argument("--retry-failed", action="store_true", help="compile again what failed with the same key")
@@ -96,6 +107,7 @@ def request(options: argparse.Namespace) -> Request:
         cutlass=options.cutlass,
         template=getattr(options, "template", None),
         keep_scratch=getattr(options, "keep_scratch", False),
+        compile=getattr(options, "compile", None) or BATCHED,
     )
 
 

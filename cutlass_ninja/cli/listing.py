@@ -9,11 +9,13 @@ from typing import Any
 from .. import generate, store
 from ..errors import MachineError
 from ..generate import Request, Selection
-from ..kernel import Kernel
+from ..halves import why_single
+from ..kernel import BATCHED, SINGLE, Kernel
 from ..plan import Plan
 from ..store import State
 from .arguments import (
     add_archs,
+    add_compile,
     add_folder,
     add_manifests,
     add_only,
@@ -35,6 +37,7 @@ def run(arguments: Sequence[str]) -> int:
     add_archs(parsed)
     add_only(parsed)
     add_tools(parsed)
+    add_compile(parsed)
     parsed.add_argument("--json", action="store_true", help="print an array of objects")
     options = parsed.parse_args(arguments)
     asked = request(options)
@@ -59,6 +62,7 @@ def rows(kernels: Mapping[str, Kernel], plan: Plan | None, states: Mapping[str, 
     for label, kernel in kernels.items():
         key = keys.get(label)
         state = states[key] if key else None
+        why = why_single(plan.toolchain, kernel) if plan else ""
         found.append(
             {
                 "label": label,
@@ -69,6 +73,8 @@ def rows(kernels: Mapping[str, Kernel], plan: Plan | None, states: Mapping[str, 
                 "state": state.status.value if state else "unknown",
                 "reason": state.reason if state else "",
                 "path": f"{store.kernel_dir(kernel.name, key)}/{store.PROFILER}" if key else None,
+                "compile": SINGLE if why else BATCHED,
+                "compile_reason": why,
                 "config": dict(kernel.config),
             }
         )

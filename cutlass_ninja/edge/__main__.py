@@ -1,4 +1,4 @@
-"""What build.ninja runs: this folder, with `kernel KEY...`, `runtime KEY`, `generate ARGUMENT...` or `clean`.
+"""What build.ninja runs: this folder, with `kernel KEY...`, `runtime KEY`, `generate ARG...`, `profile` or `clean`.
 
 It is run by its path and not with -m, which would put the build folder first in the module search path: a file
 `types.py` that happens to lie there would be taken for Python's own.
@@ -22,6 +22,10 @@ def main(arguments: list[str]) -> int:
         from cutlass_ninja import cli
 
         return cli.main(arguments[1:], by_ninja=True)
+    if arguments == ["profile"]:
+        from cutlass_ninja import cli
+
+        return cli.main(arguments)
     if arguments == ["clean"]:
         from cutlass_ninja import scratch
 

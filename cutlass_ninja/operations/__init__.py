@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from . import conv2d, gemm
-from .operation import Operation, Violation
+from .operation import Cost, Operation, Violation
 
 OPERATIONS: Mapping[str, Operation] = {operation.kind: operation for operation in (gemm.OPERATION, conv2d.OPERATION)}
 
-__all__ = ["OPERATIONS", "Operation", "Violation"]
+__all__ = ["OPERATIONS", "Cost", "Operation", "Violation"]

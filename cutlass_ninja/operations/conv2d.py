@@ -1,10 +1,10 @@
-"""Two-dimensional convolution of CUTLASS 2.x (implicit GEMM): D = alpha * conv(A, B) + beta * C.
+"""Two-dimensional convolution of CUTLASS 2.x (implicit GEMM): D = epilogue(alpha * conv(A, B), beta * C).
 
 A kernel is of one cutlass_library.ConvKind: `fprop` computes outputs from activations and filters, `dgrad` the gradient
 of the activations, `wgrad` that of the filters. All tensors are NHWC.
 
-Sources: the specializations in cutlass/conv/kernel/default_conv2d_{fprop,dgrad,wgrad,group_fprop}.h, the static_asserts
-of the iterators in cutlass/conv/threadblock/, cutlass_library's CreateConv2dOperator.
+Sources: the specializations in cutlass/conv/kernel/default_conv2d_*.h, the static_asserts of the iterators in
+cutlass/conv/threadblock/, cutlass_library's CreateConv2dOperator.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from typing import Any
 from ..arch import Arch
 from ..elements import ELEMENTS
 from ..schema import Choice, Field, Integer, Number, Record, Shape, Value
-from . import threadblock
-from .operation import Config, Operation, Violation
+from . import epilogue, threadblock
+from .operation import Config, Cost, Operation, Violation
 
 _OPERANDS = ("f16", "bf16", "tf32", "f32", "s8", "u8")
 _MAX_EXTENT = 2**31 - 1
@@ -30,13 +30,6 @@ _ITERATORS = {
     "optimized": "kOptimized",
     "few_channels": "kFewChannels",
     "fixed_channels": "kFixedChannels",
-}
-_MATH_OPERATIONS = {
-    "multiply_add": "OpMultiplyAdd",
-    "multiply_add_saturate": "OpMultiplyAddSaturate",
-    "multiply_add_fast_f16": "OpMultiplyAddFastF16",
-    "multiply_add_fast_bf16": "OpMultiplyAddFastBF16",
-    "multiply_add_fast_f32": "OpMultiplyAddFastF32",
 }
 _CHANNEL_ITERATORS = ("few_channels", "fixed_channels")
 _STRIDES = {"strided": "kStrided", "unity": "kUnity"}
@@ -64,17 +57,6 @@ _SWIZZLES = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class _Functor:
-    cpp: str
-    header: str
-
-
-_FUNCTORS = {
-    "linear_combination": _Functor("LinearCombination", "linear_combination.h"),
-    "linear_combination_clamp": _Functor("LinearCombinationClamp", "linear_combination_clamp.h"),
-}
-"""Epilogues; one that clamps is for 8-bit integers, and for them alone."""
 _EPILOGUES = {"f16": ("f16", "f32"), "f32": ("f32",), "s32": ("s32", "f32")}
 """What alpha and beta may be, by the accumulators' type. A D of 8 bits needs f32."""
 
@@ -111,8 +93,8 @@ FIELDS = (
     Field("instruction_shape", Shape(3), "M, N and K of the instruction", required=True),
     Field(
         "math_operation",
-        Choice(tuple(_MATH_OPERATIONS), "math operation"),
-        "what is done with the operands; default: multiply_add, for integers multiply_add_saturate",
+        Choice(tuple(threadblock.MATH_OPERATIONS), "math operation"),
+        "what the instruction does; default: multiply_add, of integers multiply_add_saturate",
     ),
     Field(
         "tile_description",
@@ -126,7 +108,10 @@ FIELDS = (
         "how the implicit GEMM is cut",
         required=True,
     ),
-    Field("epilogue_functor", Choice(tuple(_FUNCTORS), "epilogue functor"), "epilogue", default="linear_combination"),
+    *epilogue.FIELDS,
+    Field(
+        "split_k_mode", Choice(("serial", "parallel"), "split-K mode"), "how parts of K are summed", default="serial"
+    ),
     Field(
         "swizzling_functor",
         Choice(tuple(_SWIZZLES), "swizzling functor"),
@@ -165,7 +150,7 @@ def configure(member: Mapping[str, Value]) -> Config:
     opcode_class = values.get("opcode_class", "simt" if instruction == [1, 1, 1] else "tensorop")
     alignment = values.get("alignment", 1 if opcode_class == "simt" else _widest(element_a))
     strided_dgrad = values["conv_kind"] == "dgrad" and values["stride_support"] == "strided"
-    return {
+    config: dict[str, Any] = {
         "conv_kind": values["conv_kind"],
         "iterator_algorithm": values["iterator_algorithm"],
         "stride_support": values["stride_support"],
@@ -174,8 +159,9 @@ def configure(member: Mapping[str, Value]) -> Config:
         "element_a": element_a,
         "element_b": values.get("element_b", element_a),
         "element_c": element_c,
+        "element_d": element_c,
         "element_accumulator": accumulator,
-        "element_epilogue": values.get("element_epilogue", "f32" if ELEMENTS[element_c].bits == 8 else accumulator),
+        "element_epilogue": values.get("element_epilogue", epilogue.default_element_epilogue(accumulator, element_c)),
         "layout": values["layout"],
         "alignment_a": values.get("alignment_a", alignment),
         "alignment_b": values.get("alignment_b", alignment),
@@ -185,15 +171,25 @@ def configure(member: Mapping[str, Value]) -> Config:
         "threadblock_shape": tile["threadblock_shape"],
         "warp_count": tile["warp_count"],
         "stages": tile["stages"],
-        "epilogue_functor": values["epilogue_functor"],
         "swizzling_functor": values.get("swizzling_functor", "StridedDgradIdentity1" if strided_dgrad else "Identity4"),
+        **epilogue.configure(values, element_c),
+        "split_k_mode": values["split_k_mode"],
     }
+    if foreign := epilogue.foreign(values, config):
+        config["foreign"] = foreign
+    return config
 
 
 def violations(config: Config, arch: Arch) -> Sequence[Violation]:
     """Why CUTLASS or the architecture cannot have this kernel; empty for a valid one."""
-    unusable = [*_kind_violations(config), *_element_violations(config)]
-    return unusable or [*threadblock.output_violations(config), *threadblock.violations(config, arch)]
+    foreign = [Violation(field, message) for field, message in config.get("foreign", {}).items()]
+    unusable = [*foreign, *_kind_violations(config), *_element_violations(config)]
+    return unusable or [
+        *threadblock.output_violations(config),
+        *_epilogue_violations(config),
+        *_split_violations(config),
+        *threadblock.violations(config, arch),
+    ]
 
 
 def name(config: Config) -> str:
@@ -220,21 +216,24 @@ def name(config: Config) -> str:
 
 def template_values(config: Config, arch: Arch) -> Mapping[str, Any]:
     """What templates/conv2d needs beside the configuration itself."""
-    kernel, functor = _KERNELS[config["conv_kind"]], _FUNCTORS[config["epilogue_functor"]]
-    grouped = config["group_mode"] != "none"
+    kind, grouped = config["conv_kind"], config["group_mode"] != "none"
+    broadcast = epilogue.has_broadcast(config)
+    header = f"default_conv2d_{'group_' if grouped else ''}{kind}{'_with_broadcast' if broadcast else ''}.h"
     return {
         **config,
         **{f"type_{operand}": ELEMENTS[config[f"element_{operand}"]].cpp for operand in ("a", "b", "c")},
         "type_accumulator": ELEMENTS[config["element_accumulator"]].cpp,
         "type_epilogue": ELEMENTS[config["element_epilogue"]].cpp,
-        "default_header": f"cutlass/conv/kernel/default_conv2d_{'group_' if grouped else ''}{config['conv_kind']}.h",
-        "default_kernel": f"DefaultConv2d{'Group' if grouped else ''}{kernel}",
-        "functor": functor.cpp,
-        "functor_header": functor.header,
+        **epilogue.template_values(config),
+        "default_header": header,
+        "default_kernel": (
+            f"DefaultConv2d{'Group' if grouped else ''}{_KERNELS[kind]}{'WithBroadcast' if broadcast else ''}"
+        ),
         "arch_tag": threadblock.arch_tag(config),
         "warp_shape": threadblock.warp_shape(config),
-        "math_tag": _MATH_OPERATIONS[config["math_operation"]],
-        "element_math": threadblock.math_element(config),
+        "math_tag": threadblock.MATH_OPERATIONS[config["math_operation"]],
+        "math_element": threadblock.math_element(config),
+        "alignment_partial": _partial_alignment(config),
         "swizzle": _SWIZZLES[config["swizzling_functor"]].cpp,
         "group_mode_tag": _GROUP_MODES[config["group_mode"]],
         "iterator_algorithm_tag": _ITERATORS[config["iterator_algorithm"]],
@@ -244,8 +243,8 @@ def template_values(config: Config, arch: Arch) -> Mapping[str, Any]:
     }
 
 
-def _compile_memory_bytes(config: Config) -> int:
-    return 1_000_000_000
+def _cost(config: Config) -> Cost:
+    return Cost(1_000_000_000, 30_000_000, 4.2, 1.2)
 
 
 def _widest(element: str) -> int:
@@ -301,24 +300,61 @@ def _element_violations(config: Config) -> Iterator[Violation]:
             "element_c",
             f"C is {c}; a conv2d kernel writes its operands' type ({a}) or its accumulators' ({accumulator})",
         )
-    narrow = ELEMENTS[c].bits == 8
     if ELEMENTS[a].integer and config["conv_kind"] != "fprop":
         yield Violation(
             "element_a",
             f"tensor cores take {a} along the summed index only, as fprop has it; {config['conv_kind']} has it not",
         )
-    clamps = config["epilogue_functor"] == "linear_combination_clamp"
-    if narrow and not clamps:
-        yield Violation("element_c", f"C is {c}, which must saturate: use epilogue_functor linear_combination_clamp")
-    if clamps and not narrow:
-        yield Violation("epilogue_functor", f"linear_combination_clamp is for 8-bit integers, and C is {c}")
-    epilogue = config["element_epilogue"]
-    allowed = ("f32",) if narrow else _EPILOGUES[accumulator]
-    if epilogue not in allowed:
+    scale = config["element_epilogue"]
+    allowed = ("f32",) if ELEMENTS[c].bits == 8 else _EPILOGUES[accumulator]
+    if scale not in allowed:
         yield Violation(
             "element_epilogue",
-            f"element_epilogue is {epilogue}; with {accumulator} accumulators and C in {c} use {' or '.join(allowed)}",
+            f"element_epilogue is {scale}; with {accumulator} accumulators and C in {c} use {' or '.join(allowed)}",
         )
+
+
+def _epilogue_violations(config: Config) -> Iterator[Violation]:
+    if config["bias"] == "per_row":
+        yield Violation("bias", "bias is per_row; a convolution's has one value for each channel of D: use per_column")
+        return
+    yield from epilogue.violations_2x({**config, "layout_c": "t"})  # D is row-major, seen as a matrix.
+    if not epilogue.has_broadcast(config):
+        return
+    field = "bias" if config["bias"] != "none" else "epilogue_functor"
+    what = f"{field} is {config[field]}; CUTLASS has that epilogue for fprop"
+    if config["conv_kind"] != "fprop":
+        yield Violation(field, f"{what}, not for {config['conv_kind']}")
+    elif config["group_mode"] != "none":
+        yield Violation(field, f"{what}, not for group convolutions")
+    elif config["iterator_algorithm"] in _CHANNEL_ITERATORS:
+        yield Violation(field, f"{what} with the analytic and optimized iterators, not {config['iterator_algorithm']}")
+
+
+def _split_violations(config: Config) -> Iterator[Violation]:
+    """What CUTLASS cannot split K of, in parallel: a serial split is the problem's choice."""
+    if config["split_k_mode"] != "parallel":
+        return
+    obstacles = {
+        "a group convolution": config["group_mode"] != "none",
+        f"iterator_algorithm {config['iterator_algorithm']}": config["iterator_algorithm"] in _CHANNEL_ITERATORS,
+        "strided dgrad": config["conv_kind"] == "dgrad" and config["stride_support"] == "strided",
+    }
+    for obstacle in (name for name, given in obstacles.items() if given):
+        yield Violation("split_k_mode", f"split_k_mode is parallel, but {obstacle} does not split K; leave it out")
+    if epilogue.has_broadcast(config):
+        yield Violation(
+            "split_k_mode",
+            "split_k_mode is parallel, and ReduceSplitK, which writes D then, has no bias and no residual block; "
+            "use serial",
+        )
+    partial = {"element_c": config["element_accumulator"], "alignment_c": _partial_alignment(config)}
+    yield from threadblock.output_violations({**config, **partial})
+
+
+def _partial_alignment(config: Config) -> int:
+    """The alignment of the sums that a parallel split of K leaves in the workspace, packed as D is."""
+    return min(int(config["alignment_c"]), _widest(config["element_accumulator"]))
 
 
 OPERATION = Operation(
@@ -330,5 +366,22 @@ OPERATION = Operation(
     name=name,
     templates=lambda config: "conv2d",
     template_values=template_values,
-    compile_memory_bytes=_compile_memory_bytes,
+    cost=_cost,
+    alike=(
+        "conv_kind",
+        "opcode_class",
+        "element_a",
+        "element_b",
+        "element_accumulator",
+        "instruction_shape",
+        "threadblock_shape",
+        "warp_count",
+        "iterator_algorithm",
+        "element_c",
+        "stride_support",
+        "group_mode",
+        "alignment_a",
+        "stages",
+    ),
+    unremarkable={**epilogue.UNREMARKABLE, "split_k_mode": "serial"},
 )

@@ -13,7 +13,7 @@ from ..arch import Arch
 from ..elements import ELEMENTS
 from ..schema import Choice, Field, Integer, Number, Record, Shape, Text, Value
 from . import epilogue, sm90, threadblock
-from .operation import Config, Operation, Violation
+from .operation import Config, Cost, Operation, Violation
 
 _OPERANDS = ("f16", "bf16", "tf32", "f32", "f64", "s8", "u8")
 _RESULTS = (*_OPERANDS, "s32")
@@ -23,19 +23,12 @@ _MAX_BATCH = 2**16 - 1
 _ACCESS_BITS = 128
 _LAYOUTS = {"n": "cutlass::layout::ColumnMajor", "t": "cutlass::layout::RowMajor"}
 _TRANSPOSED = {"n": "t", "t": "n"}
-_MATH_TAGS = {
-    "multiply_add": "cutlass::arch::OpMultiplyAdd",
-    "multiply_add_saturate": "cutlass::arch::OpMultiplyAddSaturate",
-    "multiply_add_fast_f16": "cutlass::arch::OpMultiplyAddFastF16",
-    "multiply_add_fast_bf16": "cutlass::arch::OpMultiplyAddFastBF16",
-    "multiply_add_fast_f32": "cutlass::arch::OpMultiplyAddFastF32",
-}
-"""By the names of cutlass_library.MathOperation."""
 _SWIZZLES = {
     "Identity1": "cutlass::gemm::threadblock::GemmIdentityThreadblockSwizzle<1>",
     "Identity2": "cutlass::gemm::threadblock::GemmIdentityThreadblockSwizzle<2>",
     "Identity4": "cutlass::gemm::threadblock::GemmIdentityThreadblockSwizzle<4>",
     "Identity8": "cutlass::gemm::threadblock::GemmIdentityThreadblockSwizzle<8>",
+    "Horizontal": "cutlass::gemm::threadblock::GemmHorizontalThreadblockSwizzle",
     "StreamK": "cutlass::gemm::threadblock::ThreadblockSwizzleStreamK",
 }
 """By the names of cutlass_library.SwizzlingFunctor."""
@@ -81,7 +74,7 @@ FIELDS = (
     Field("instruction_shape", Shape(3), "M, N and K of the instruction; needed by universal kernels"),
     Field(
         "math_operation",
-        Choice(threadblock.MATH_OPERATIONS, "math operation"),
+        Choice(tuple(threadblock.MATH_OPERATIONS), "math operation"),
         "what the instruction does; default: multiply_add, of integers multiply_add_saturate",
     ),
     Field(
@@ -222,7 +215,7 @@ def template_values(config: Config, arch: Arch) -> Mapping[str, Any]:
                 for operand in operands
             ],
             "arch_tag": threadblock.arch_tag(config),
-            "math_tag": _MATH_TAGS[config["math_operation"]],
+            "math_tag": threadblock.MATH_OPERATIONS[config["math_operation"]],
             "math_element": threadblock.math_element(config),
             "stream_k": config["swizzling_functor"] == "StreamK",
             "alignment_partial": _partial_alignment(config),
@@ -247,8 +240,15 @@ def _templates(config: Config) -> str:
     return f"gemm/{config['gemm_kind']}"
 
 
-def _compile_memory_bytes(config: Config) -> int:
-    return 1_000_000_000 if config["gemm_kind"] == "universal" else 3_400_000_000
+_COSTS = {
+    "universal": Cost(1_000_000_000, 30_000_000, 4.2, 1.2),
+    "universal3x": Cost(3_400_000_000, 400_000_000, 24.0, 4.5),
+}
+"""By gemm_kind."""
+
+
+def _cost(config: Config) -> Cost:
+    return _COSTS[config["gemm_kind"]]
 
 
 def _widest(element: str) -> int:
@@ -292,7 +292,7 @@ _EPILOGUES = {"f16": ("f16", "f32"), "f32": ("f32",), "f64": ("f64",), "s32": ("
 
 def _violations_2x(config: Config, arch: Arch) -> Iterator[Violation]:
     element_c, element_a, accumulator = config["element_c"], config["element_a"], config["element_accumulator"]
-    results = _INTEGER_RESULTS if accumulator == "s32" else dict.fromkeys((element_a, accumulator))
+    results = _INTEGER_RESULTS if accumulator == "s32" else tuple(dict.fromkeys((element_a, accumulator)))
     if element_c == "void":
         yield Violation("element_c", "void (no source) is for universal3x kernels only")
         return
@@ -301,8 +301,8 @@ def _violations_2x(config: Config, arch: Arch) -> Iterator[Violation]:
     elif element_c not in results:
         yield Violation(
             "element_c",
-            f"C is {element_c}; a universal kernel writes its operands' type ({element_a}) "
-            f"or its accumulators' ({accumulator})",
+            f"C is {element_c}; a universal kernel that sums {element_a} in {accumulator} writes "
+            + " or ".join(results),
         )
     else:
         yield from threadblock.output_violations(config)
@@ -317,6 +317,11 @@ _INTEGER_RESULTS = ("s32", "s8", "u8")
 
 def _split_violations(config: Config) -> Iterator[Violation]:
     swizzle, parallel = config["swizzling_functor"], config["split_k_mode"] == "parallel"
+    if swizzle == "Horizontal":
+        yield Violation(
+            "swizzling_functor",
+            "swizzling_functor is Horizontal, whose get_tile_offset GemmUniversal cannot call; use Identity1",
+        )
     if parallel and swizzle == "StreamK":
         yield Violation(
             "split_k_mode", "split_k_mode is parallel, but StreamK sums the slices of K itself; leave it out"
@@ -384,6 +389,28 @@ OPERATION = Operation(
     name=name,
     templates=_templates,
     template_values=template_values,
-    compile_memory_bytes=_compile_memory_bytes,
+    cost=_cost,
+    alike=(
+        "gemm_kind",
+        "opcode_class",
+        "element_a",
+        "element_b",
+        "element_accumulator",
+        "instruction_shape",
+        "threadblock_shape",
+        "warp_count",
+        "kernel_schedule",
+        "element_c",
+        "element_d",
+        "epilogue_functor",
+        "epilogue_schedule",
+        "tile_scheduler",
+        "layout_a",
+        "layout_b",
+        "layout_c",
+        "alignment_a",
+        "stages",
+        "cluster_shape",
+    ),
     unremarkable={**epilogue.UNREMARKABLE, "swizzling_functor": "Identity8", "split_k_mode": "serial"},
 )

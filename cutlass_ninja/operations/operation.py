@@ -23,6 +23,19 @@ class Violation:
     """What is wrong, with the figures, and what is allowed."""
 
 
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """What compiling takes, measured with nvcc 13 on one core and rounded up."""
+
+    memory_bytes: int
+    """Peak memory of the first kernel of a batch, and of one that is compiled by itself."""
+    further_memory_bytes: int
+    """What each further kernel of a batch adds."""
+    cpu_s: float
+    """Of the first kernel of a batch."""
+    further_cpu_s: float
+
+
 @dataclass(frozen=True)
 class Operation:
     """One operation kind."""
@@ -43,7 +56,12 @@ class Operation:
     """The folder under templates/ that holds this kernel's kernel.h, device.cu and host.cpp."""
     template_values: Callable[[Config, Arch], Mapping[str, Any]]
     """What those templates need beside the configuration, and never under the name of one of its fields."""
-    compile_memory_bytes: Callable[[Config], int]
-    """The peak memory of compiling one, measured with nvcc 13 and rounded up."""
+    cost: Callable[[Config], Cost]
+    """What compiling kernels like this one takes."""
+    alike: tuple[str, ...]
+    """Fields of the configuration, those first in which kernels must agree to have the most in common when they are
+    compiled together."""
+    why_single: Callable[[Config], str] = lambda config: ""
+    """Why plain g++ cannot compile the kernel's host half; empty if it can."""
     unremarkable: Mapping[str, Any] = field(default_factory=dict)
     """Values that go without saying where a label tells kernels apart, by their names in the configuration."""

@@ -85,8 +85,11 @@ def violations(config: Config, arch: Arch) -> Iterator[Violation]:
     element, accumulator = config["element_a"], config["element_accumulator"]
     if config["element_b"] != element:
         yield Violation("element_b", f"A is {element} and B {config['element_b']}; both must be the same")
-    if accumulator not in _ACCUMULATORS.get(element, ()):
-        allowed = " or ".join(_ACCUMULATORS.get(element, ())) or "no type: wgmma does not multiply it here"
+    if element not in _ACCUMULATORS:
+        yield Violation("element_a", f"A is {element}; a universal3x kernel's is {' or '.join(_ACCUMULATORS)}")
+        return
+    if accumulator not in _ACCUMULATORS[element]:
+        allowed = " or ".join(_ACCUMULATORS[element])
         yield Violation("element_accumulator", f"wgmma accumulates {element} in {allowed}, not in {accumulator}")
         return
     for operand in "cd":

@@ -58,8 +58,14 @@ INSTRUCTIONS = (
     Instruction("tensorop", (16, 8, 32), ("s8", "u8"), ("s32",), 80, "multiply_add_saturate", mixed=True),
 )
 
-MATH_OPERATIONS = tuple(dict.fromkeys(instruction.math_operation for instruction in INSTRUCTIONS))
-"""All math operations, by the names of cutlass_library.MathOperation."""
+MATH_OPERATIONS = {
+    "multiply_add": "cutlass::arch::OpMultiplyAdd",
+    "multiply_add_saturate": "cutlass::arch::OpMultiplyAddSaturate",
+    "multiply_add_fast_f16": "cutlass::arch::OpMultiplyAddFastF16",
+    "multiply_add_fast_bf16": "cutlass::arch::OpMultiplyAddFastBF16",
+    "multiply_add_fast_f32": "cutlass::arch::OpMultiplyAddFastF32",
+}
+"""Their C++ tags, by the names of cutlass_library.MathOperation."""
 
 
 def default_math_operation(element_a: str) -> str:

@@ -3,5 +3,5 @@
 #include "host.cpp"
 
 int main(int argc, char** argv) {
-  return cutlass_ninja_profile_{{ operation }}(&cutlass_ninja_kernel, argc, argv);
+  return cutlass_ninja_profile_{{ operation }}(&CUTLASS_NINJA_KERNEL, argc, argv);
 }

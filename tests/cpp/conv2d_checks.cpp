@@ -20,6 +20,10 @@ int main(int argc, char** argv) {
                                   {"element_c", CUTLASS_NINJA_F16},
                                   {"offset_a", 0},
                                   {"offset_c", 0},
+                                  {"offset_bias", 0},
+                                  {"bias", 0},
+                                  {"binary_op", 0},
+                                  {"split_k_rounds", 1},
                                   {"n", 1},
                                   {"h", 16},
                                   {"w", 16},
@@ -52,7 +56,11 @@ int main(int argc, char** argv) {
       {CUTLASS_NINJA_F16, CUTLASS_NINJA_TENSOR_NHWC, v["alignment_a"]},
       {CUTLASS_NINJA_F16, CUTLASS_NINJA_TENSOR_NHWC, v["alignment_b"]},
       {c, CUTLASS_NINJA_TENSOR_NHWC, v["alignment_c"]},
-      {c, CUTLASS_NINJA_TENSOR_NHWC, v["alignment_c"]}};
+      {c, CUTLASS_NINJA_TENSOR_NHWC, v["alignment_c"]},
+      {static_cast<cutlass_ninja_bias>(v["bias"]), v["bias"] ? c : CUTLASS_NINJA_VOID,
+       CUTLASS_NINJA_ACTIVATION_IDENTITY, static_cast<cutlass_ninja_binary_op>(v["binary_op"]),
+       CUTLASS_NINJA_ACTIVATION_IDENTITY},
+      v["split_k_rounds"]};
   cutlass_ninja_conv2d_arguments arguments{};
   arguments.problem = {v["n"],
                        v["h"],
@@ -74,6 +82,7 @@ int main(int argc, char** argv) {
                        CUTLASS_NINJA_CROSS_CORRELATION};
   arguments.a = reinterpret_cast<void const*>(static_cast<uintptr_t>(v["offset_a"]));
   arguments.c = reinterpret_cast<void const*>(static_cast<uintptr_t>(v["offset_c"]));
+  arguments.epilogue.bias = reinterpret_cast<void const*>(static_cast<uintptr_t>(v["offset_bias"]));
   char const* reason = "supported";
   cutlass_ninja::check_conv2d(traits, arguments, &reason);
   std::puts(reason);

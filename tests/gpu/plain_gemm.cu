@@ -21,6 +21,19 @@
 #ifndef PLAIN_EPILOGUE
 #define PLAIN_EPILOGUE F32
 #endif
+// Of the epilogue, by the names of cutlass_ninja/epilogue.h.
+#ifndef PLAIN_BIAS
+#define PLAIN_BIAS NONE
+#endif
+#ifndef PLAIN_ACTIVATION
+#define PLAIN_ACTIVATION IDENTITY
+#endif
+#ifndef PLAIN_BINARY_OP
+#define PLAIN_BINARY_OP NONE
+#endif
+#ifndef PLAIN_UNARY_OP
+#define PLAIN_UNARY_OP IDENTITY
+#endif
 #ifndef PLAIN_LAYOUTS
 #define PLAIN_LAYOUTS 1, 0, 0, 0
 #endif
@@ -34,7 +47,8 @@
 #define PLAIN_FAULT none
 #endif
 
-#define PLAIN_JOIN(a, b) a##b
+#define PLAIN_JOIN2(a, b) a##b
+#define PLAIN_JOIN(a, b) PLAIN_JOIN2(a, b)
 #define PLAIN_ELEMENT(name) PLAIN_JOIN(CUTLASS_NINJA_, name)
 
 namespace {
@@ -45,6 +59,10 @@ enum class Fault {
   wrong_beta,       // C is added as it is
   wrong_alpha,      // alpha is not applied
   dropped_k,        // the last product is missing
+  no_bias,          // the bias is not added
+  no_activation,    // the activation is not applied
+  swapped_bias,     // the bias is taken along the other dimension
+  early_source,     // a residual block's second source is added before the activation
   first_batch,      // every batch reads the first A
   unwritten,        // the last element of D is not written
   out_of_bounds,    // the element after D is written
@@ -60,6 +78,11 @@ constexpr cutlass_ninja_element kAB = PLAIN_ELEMENT(PLAIN_AB);
 constexpr cutlass_ninja_element kCD = PLAIN_ELEMENT(PLAIN_CD);
 constexpr cutlass_ninja_element kAccumulator = PLAIN_ELEMENT(PLAIN_ACCUMULATOR);
 constexpr cutlass_ninja_element kEpilogue = PLAIN_ELEMENT(PLAIN_EPILOGUE);
+constexpr cutlass_ninja_bias kBias = PLAIN_JOIN(CUTLASS_NINJA_BIAS_, PLAIN_BIAS);
+constexpr cutlass_ninja_activation kActivation =
+    PLAIN_JOIN(CUTLASS_NINJA_ACTIVATION_, PLAIN_ACTIVATION);
+constexpr cutlass_ninja_binary_op kBinaryOp = PLAIN_JOIN(CUTLASS_NINJA_BINARY_OP_, PLAIN_BINARY_OP);
+constexpr cutlass_ninja_activation kUnaryOp = PLAIN_JOIN(CUTLASS_NINJA_ACTIVATION_, PLAIN_UNARY_OP);
 
 /// The layout of operand A, B, C or D: 0 to 3.
 __host__ __device__ constexpr int layout(int operand) {
@@ -130,7 +153,32 @@ __device__ T narrowed(double value) {
 struct Params {
   cutlass_ninja_gemm_arguments problem;
   int launch;
+  int order;
 };
+
+/// An activation in f32, as kernels apply it.
+__device__ float activate(cutlass_ninja_activation activation, float x, float slope) {
+  switch (activation) {
+    case CUTLASS_NINJA_ACTIVATION_RELU:
+      return fmaxf(x, 0);
+    case CUTLASS_NINJA_ACTIVATION_LEAKY_RELU:
+      return x > 0 ? x : x * slope;
+    case CUTLASS_NINJA_ACTIVATION_GELU:
+      return x * normcdff(x);
+    case CUTLASS_NINJA_ACTIVATION_GELU_TAYLOR:
+      return 0.5f * x * (1 + tanhf(0.7978845608f * (x + 0.044715f * x * x * x)));
+    case CUTLASS_NINJA_ACTIVATION_SILU:
+      return x / (1 + expf(-x));
+    case CUTLASS_NINJA_ACTIVATION_SIGMOID:
+      return 1 / (1 + expf(-x));
+    case CUTLASS_NINJA_ACTIVATION_HARDSWISH:
+      return x * fminf(fmaxf(x + 3, 0), 6) / 6;
+    case CUTLASS_NINJA_ACTIVATION_TANH:
+      return tanhf(x);
+    default:
+      return x;
+  }
+}
 
 __device__ int64_t offset(int layout, int64_t ld, int64_t row, int64_t column) {
   return layout == CUTLASS_NINJA_ROW_MAJOR ? row * ld + column : column * ld + row;
@@ -142,8 +190,11 @@ __global__ void plain_gemm(Params params) {
   using Accumulator = Storage<kAccumulator>::Type;
   cutlass_ninja_gemm_arguments const& p = params.problem;
   int64_t const area = int64_t(p.m) * p.n;
-  int64_t const index = int64_t(blockIdx.x) * blockDim.x + threadIdx.x;
-  if (index >= area * p.batch_count) return;
+  int64_t const total = area * p.batch_count;
+  int64_t const thread = int64_t(blockIdx.x) * blockDim.x + threadIdx.x;
+  if (thread >= total) return;
+  int64_t const turned = params.order == 1 ? total - 1 - thread : thread + total / 2;
+  int64_t const index = params.order == 0 ? thread : turned % total;
   int64_t const batch = index / area;
   int64_t const row = index % area % p.m;
   int64_t const column = index % area / p.m;
@@ -168,12 +219,26 @@ __global__ void plain_gemm(Params params) {
   double const alpha = kFault == Fault::wrong_alpha ? 1 : p.alpha;
   double const beta = kFault == Fault::wrong_beta ? 1 : p.beta;
   double result = alpha * widened(sum);
-  if (p.beta != 0 || kFault == Fault::reads_c) {
-    result += beta * widened(c[offset(layout(2), p.ldc, row, column)]);
+  double source = 0;
+  if (p.beta != 0 || kBinaryOp != CUTLASS_NINJA_BINARY_OP_NONE || kFault == Fault::reads_c) {
+    source = beta * widened(c[offset(layout(2), p.ldc, row, column)]);
   }
+  bool const early = kFault == Fault::early_source;
+  if (kBinaryOp == CUTLASS_NINJA_BINARY_OP_NONE || early) result += source;
+  if (kBias != CUTLASS_NINJA_BIAS_NONE && kFault != Fault::no_bias) {
+    bool const per_row = (kBias == CUTLASS_NINJA_BIAS_PER_ROW) != (kFault == Fault::swapped_bias);
+    result += widened(static_cast<CD const*>(p.epilogue.bias)[per_row ? row : column]);
+  }
+  float const slope = static_cast<float>(p.epilogue.leaky_relu_slope);
+  if (kActivation != CUTLASS_NINJA_ACTIVATION_IDENTITY && kFault != Fault::no_activation) {
+    result = activate(kActivation, static_cast<float>(result), slope);
+  }
+  if (kBinaryOp == CUTLASS_NINJA_BINARY_OP_PLUS && !early) result += source;
+  if (kBinaryOp == CUTLASS_NINJA_BINARY_OP_MULTIPLIES) result *= source;
+  if (kUnaryOp == CUTLASS_NINJA_ACTIVATION_RELU) result = fmax(result, 0.0);
   if (kFault == Fault::later_launches && params.launch > 3 && index == 0) result += 1000;
   if (kFault == Fault::illegal_address) d = reinterpret_cast<CD*>(8);
-  bool const last = index == area * p.batch_count - 1;
+  bool const last = index == total - 1;
   if (kFault == Fault::unwritten && last) return;
   d[offset(layout(3), p.ldd, row, column)] = narrowed<CD>(result);
   if (kFault == Fault::out_of_bounds && last) d[area] = narrowed<CD>(result);
@@ -191,7 +256,8 @@ size_t workspace_bytes(cutlass_ninja_gemm_arguments const*) { return 0; }
 cutlass_ninja_status initialize(cutlass_ninja_gemm_arguments const* arguments, void*, void* params,
                                 cudaStream_t) {
   if (kFault == Fault::refused) return CUTLASS_NINJA_ERROR_INTERNAL;
-  new (params) Params{*arguments, 0};
+  int const order = arguments->parameters ? arguments->parameters[0] : 0;
+  new (params) Params{*arguments, 0, order};
   return CUTLASS_NINJA_SUCCESS;
 }
 
@@ -203,6 +269,11 @@ cudaError_t run(void* params, cudaStream_t stream) {
   plain_gemm<<<static_cast<unsigned>((count + threads - 1) / threads), threads, 0, stream>>>(own);
   return cudaGetLastError();
 }
+
+// A run-time parameter: in which order threads take D's elements; 0 as they lie, 1 from the end, 2
+// from the middle.
+constexpr int kOrders[] = {0, 1, 2};
+constexpr cutlass_ninja_parameter kParameters[] = {{"order", "order of the elements", kOrders, 3}};
 
 cutlass_ninja_tensor tensor(cutlass_ninja_element element, int layout) {
   return {element, static_cast<cutlass_ninja_layout>(layout), PLAIN_ALIGNMENT};
@@ -225,9 +296,13 @@ int main(int argc, char** argv) {
   kernel.accumulator = kAccumulator;
   kernel.element_epilogue = kEpilogue;
   kernel.footprint = {0, sizeof(Params), 128, {1, 1, 1}};
+  bool const has_bias = kBias != CUTLASS_NINJA_BIAS_NONE;
+  kernel.epilogue = {kBias, has_bias ? kCD : CUTLASS_NINJA_VOID, kActivation, kBinaryOp, kUnaryOp};
   kernel.can_implement = can_implement;
   kernel.workspace_bytes = workspace_bytes;
   kernel.initialize = initialize;
   kernel.run = run;
+  kernel.parameters = kParameters;
+  kernel.parameter_count = 1;
   return cutlass_ninja_profile_gemm(&kernel, argc, argv);
 }

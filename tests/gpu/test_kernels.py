@@ -100,7 +100,7 @@ def test_stream_k_verifies_again_and_again(build: Build) -> None:
     [
         ("kernel.h", "cutlass::layout::RowMajor, 8", "cutlass::layout::ColumnMajor, 8"),
         ("host.cpp", "Compute(g.beta)", "Compute(0)"),
-        ("host.cpp", "{g.n, g.m, g.k}", "{g.n, g.m, g.k - 8}"),
+        ("host.cpp", "size(g.n, g.m, g.k)", "size(g.n, g.m, g.k - 8)"),
     ],
     ids=["swapped layout", "beta ignored", "k too small"],
 )

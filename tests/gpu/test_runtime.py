@@ -36,6 +36,26 @@ GOOD: dict[str, tuple[list[str], str]] = {
         ["PLAIN_AB=S8", "PLAIN_CD=S32", "PLAIN_ACCUMULATOR=S32", "PLAIN_EPILOGUE=S32"],
         INTEGER_ALPHA,
     ),
+    "s8_from_s32": (["PLAIN_AB=S8", "PLAIN_ACCUMULATOR=S32", "PLAIN_EPILOGUE=S32"], INTEGER_ALPHA),
+    "bias": (["PLAIN_BIAS=PER_COLUMN"], FLOAT_ALPHA),
+    **{
+        activation: ([f"PLAIN_ACTIVATION={activation.upper()}", "PLAIN_BIAS=PER_ROW"], FLOAT_ALPHA)
+        for activation in (
+            "relu",
+            "leaky_relu",
+            "gelu",
+            "gelu_taylor",
+            "silu",
+            "sigmoid",
+            "hardswish",
+            "tanh",
+        )
+    },
+    "residual": (
+        ["PLAIN_BIAS=PER_COLUMN", "PLAIN_ACTIVATION=SILU", "PLAIN_BINARY_OP=PLUS", "PLAIN_UNARY_OP=RELU"],
+        FLOAT_ALPHA,
+    ),
+    "product": (["PLAIN_AB=F32", "PLAIN_ACTIVATION=GELU", "PLAIN_BINARY_OP=MULTIPLIES"], FLOAT_ALPHA),
 }
 
 # Faults in the result, and what the reason must say.
@@ -51,7 +71,16 @@ FAULTS = {
     "later_launches": "after_timing check: the relative Frobenius error ",
 }
 
+# Faults of the epilogue: the kernel that they are planted in.
+EPILOGUE_FAULTS = {
+    "no_bias": ["PLAIN_BIAS=PER_ROW"],
+    "swapped_bias": ["PLAIN_BIAS=PER_COLUMN"],
+    "no_activation": ["PLAIN_ACTIVATION=HARDSWISH"],
+    "early_source": ["PLAIN_ACTIVATION=RELU", "PLAIN_BINARY_OP=PLUS"],
+}
+
 OTHERS = {
+    **{f"fault_{fault}": [f"PLAIN_FAULT={fault}", *macros] for fault, macros in EPILOGUE_FAULTS.items()},
     "aligned": ["PLAIN_ALIGNMENT=8"],
     **{f"fault_{fault}": [f"PLAIN_FAULT={fault}"] for fault in FAULTS},
     **{f"fault_{fault}": [f"PLAIN_FAULT={fault}"] for fault in ("illegal_address", "launch_error", "refused")},
@@ -101,6 +130,27 @@ def test_faults_are_found(profilers: dict[str, Path], fault: str) -> None:
     assert done.returncode == 1
 
 
+@pytest.mark.parametrize("fault", EPILOGUE_FAULTS)
+def test_faults_of_the_epilogue_are_found(profilers: dict[str, Path], fault: str) -> None:
+    done = call(profilers[f"fault_{fault}"], "--m=48", "--n=48", "--k=24", "--batch_count=2", "--beta=1")
+    (result,) = lines(done)
+    assert (result["status"], done.returncode) == ("incorrect", 1)
+    assert result["reason"].startswith("integer check: ")
+
+
+def test_integer_results_have_no_tolerance(profilers: dict[str, Path]) -> None:
+    done = call(profilers["s8"], "--m=64", "--n=64", "--k=512", "--alpha=0.03125", "--beta=-0.5")
+    (result,) = lines(done)
+    assert {(c["metric"], c["error"], c["tolerance"]) for c in result["verification_checks"]} == {("max_error", 0, 0)}
+
+
+def test_a_residual_block_reads_c_whatever_beta_is(profilers: dict[str, Path]) -> None:
+    done = call(profilers["residual"], "--m=64", "--n=32", "--k=48")
+    (result,) = lines(done)
+    assert result["beta"] == 1
+    assert result["bytes"] == 2 * (64 * 48 + 48 * 32 + 2 * 64 * 32 + 32)
+
+
 def test_one_wrong_problem_among_right_ones(profilers: dict[str, Path]) -> None:
     done = call(profilers["fault_reads_c"], "--m=16", "--n=16", "--k=16", "--beta=1,0,2")
     assert [result["status"] for result in lines(done)] == ["success", "incorrect", "success"]
@@ -120,15 +170,16 @@ def test_fields(profilers: dict[str, Path]) -> None:
     (result,) = lines(done)
     assert list(result) == [
         "kernel", "key", "operation", "status", "reason", "m", "n", "k", "batch_count", "alpha", "beta",
-        "split_k_slices", "device", "cuda_runtime_version", "cuda_driver_version", "seed", "warmup_iterations",
-        "profiling_iterations", "runtime_median_ms", "runtime_mean_ms", "runtime_min_ms", "runtime_max_ms",
+        "split_k_slices", "parameters", "device", "cuda_runtime_version", "cuda_driver_version", "driver_version", "seed", "cache", "copies",
+        "warmup_iterations", "profiling_iterations", "launches_per_sample", "samples", "discarded_samples",
+        "relative_stderr", "stopped_by", "conditions", "runtime_median_ms", "runtime_mean_ms", "runtime_min_ms", "runtime_max_ms",
         "runtime_p5_ms", "runtime_p95_ms", "runtime_stddev_ms", "flop", "bytes", "tflop_per_s", "gbyte_per_s",
         "workspace_bytes", "verification", "verification_checks",
     ]  # fmt: skip
     assert (result["kernel"], result["key"], result["operation"]) == ("plain_gemm", "0123456789abcdef", "gemm")
     assert [result[name] for name in ("m", "n", "k", "batch_count", "alpha", "beta")] == [64, 32, 48, 2, 1, 0.5]
-    assert list(result["device"]) == ["ordinal", "name", "uuid", "compute_capability", "multiprocessors"]
-    assert (result["seed"], result["warmup_iterations"], result["profiling_iterations"]) == (7, 10, 100)
+    assert list(result["device"]) == ["ordinal", "name", "uuid", "compute_capability", "multiprocessors", "l2_bytes"]
+    assert (result["seed"], result["cache"], result["parameters"]) == (7, "cold", {"order": 0})
     assert result["flop"] == 2 * (64 * 32 * 48 + 64 * 32) * 2
     assert result["bytes"] == 2 * (64 * 48 + 48 * 32 + 2 * 64 * 32) * 2
     median = result["runtime_median_ms"]
@@ -153,9 +204,53 @@ def test_problems_are_a_product_with_m_outermost(profilers: dict[str, Path]) -> 
 
 
 def test_duration(profilers: dict[str, Path]) -> None:
-    done = call(profilers["f16"], "--m=64", "--profiling-duration=20")
+    done = call(profilers["f16"], "--m=64", "--profiling-duration=20", "--relative-stderr=0")
     (result,) = lines(done)
+    assert result["stopped_by"] == "duration"
     assert result["runtime_mean_ms"] * result["profiling_iterations"] >= 20 * (1 - 1e-9)
+
+
+def test_a_parameter_is_a_list_like_any_field(profilers: dict[str, Path]) -> None:
+    done = call(profilers["f16"], "--m=64", "--order=0,1,2", "--profiling-iterations=3")
+    assert [result["parameters"] for result in lines(done)] == [{"order": 0}, {"order": 1}, {"order": 2}]
+    assert {result["verification"] for result in lines(done)} == {"passed"}
+
+
+def test_a_problems_file_has_flags_for_each_problem(profilers: dict[str, Path], tmp_path: Path) -> None:
+    file = tmp_path / "problems"
+    file.write_text("--m=16 --alpha=2 --profiling-iterations=2\n\n  --m=32,48 --cache=warm\n")
+    done = call(profilers["f16"], f"--problems-file={file}", "--profiling-iterations=4", "--n=24")
+    found = [[result[name] for name in ("m", "n", "alpha", "cache", "profiling_iterations")] for result in lines(done)]
+    assert found == [[16, 24, 2, "cold", 2], [32, 24, 1, "warm", 4], [48, 24, 1, "warm", 4]]
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("--m=x", "--m=x: expected integers from 1"),
+        ("--device=1", "--device: not for a line of a problems file"),
+        ("--describe", "--describe: not for a line of a problems file"),
+    ],
+)
+def test_a_wrong_line_is_named(line: str, message: str, profilers: dict[str, Path], tmp_path: Path) -> None:
+    file = tmp_path / "problems"
+    file.write_text(f"--m=16\n{line}\n")
+    done = call(profilers["f16"], f"--problems-file={file}", "--profiling-iterations=1")
+    assert [result["status"] for result in lines(done)] == ["success"]
+    assert (done.returncode, done.stderr.startswith(f"error: {file}:2: {message}")) == (2, True), done.stderr
+
+
+def test_a_problems_file_that_is_not_there(profilers: dict[str, Path]) -> None:
+    done = call(profilers["f16"], "--problems-file=nowhere")
+    assert (done.returncode, done.stderr) == (2, "error: --problems-file=nowhere: cannot be read\n")
+
+
+def test_devices_are_listed(profilers: dict[str, Path]) -> None:
+    done = call(profilers["f16"], "--list-devices")
+    first, *_ = json.loads(done.stdout)
+    result = lines(call(profilers["f16"], "--m=16", "--profiling-iterations=0"))[0]
+    versions = {name: result[name] for name in ("cuda_runtime_version", "cuda_driver_version", "driver_version")}
+    assert first == result["device"] | versions
 
 
 def test_errors_repeat_with_the_seed(profilers: dict[str, Path]) -> None:

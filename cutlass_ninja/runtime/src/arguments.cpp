@@ -1,9 +1,12 @@
 #include "arguments.h"
 
 #include <algorithm>
+#include <fstream>
+#include <iostream>
 #include <iterator>
 #include <limits>
 #include <optional>
+#include <sstream>
 
 #include "error.h"
 #include "json.h"
@@ -14,10 +17,19 @@ namespace {
 
 constexpr int kMaxInt = std::numeric_limits<int>::max();
 
-bool set_count(std::string const& text, int& member) {
+template <typename Member>
+bool set_count(std::string const& text, Member& member) {
   std::optional<int64_t> const value = parse_integer(text, 0, kMaxInt);
   if (value) member = static_cast<int>(*value);
   return value.has_value();
+}
+
+/// A number from 0, multiplied by `unit`.
+bool set_amount(std::string const& text, double unit, double& member) {
+  std::optional<double> const value = parse_number(text);
+  if (!value || *value < 0) return false;
+  member = *value * unit;
+  return true;
 }
 
 /// One flag that is no problem field.
@@ -26,39 +38,72 @@ struct Flag {
   char const* default_text;
   char const* help;
   char const* expected;
-  bool (*set)(std::string const&, Settings&);  ///< false: the value is not as expected
+  bool (*set)(std::string const&, Arguments&);  ///< false: the value is not as expected
+  bool of_call = false;  ///< says something of the whole call: not for a line of a problems file
 };
 
 constexpr char const* kExpectedCount = "an integer from 0 to 2147483647";
+constexpr char const* kExpectedTime = "milliseconds, 0 or more";
 
 constexpr Flag kFlags[] = {
     {"warmup-iterations", "10", "untimed launches before the timed ones", kExpectedCount,
-     [](std::string const& text, Settings& s) { return set_count(text, s.warmup_iterations); }},
-    {"profiling-iterations", "100", "timed launches; 0 only verifies", kExpectedCount,
-     [](std::string const& text, Settings& s) { return set_count(text, s.profiling_iterations); }},
-    {"profiling-duration", "0", "if > 0, launches until this many ms of GPU time were spent",
-     "milliseconds, 0 or more",
-     [](std::string const& text, Settings& s) {
-       std::optional<double> const value = parse_number(text);
-       if (value) s.profiling_duration_ms = *value;
-       return value && *value >= 0;
+     [](std::string const& text, Arguments& a) {
+       return set_count(text, a.settings.warmup_iterations);
+     }},
+    {"warmup-duration", "50", "ms of GPU time that the untimed launches take at least",
+     kExpectedTime,
+     [](std::string const& text, Arguments& a) {
+       return set_amount(text, 1, a.settings.warmup_duration_ms);
+     }},
+    {"profiling-iterations", "",
+     "so many timed launches, whatever the next three say; 0 only verifies", kExpectedCount,
+     [](std::string const& text, Arguments& a) {
+       return set_count(text, a.settings.profiling_iterations);
+     }},
+    {"relative-stderr", "0.5",
+     "samples until the standard error of their mean is below this many %",
+     "a percentage, 0 or more",
+     [](std::string const& text, Arguments& a) {
+       return set_amount(text, 0.01, a.settings.relative_stderr);
+     }},
+    {"min-iterations", "50", "timed launches at least", kExpectedCount,
+     [](std::string const& text, Arguments& a) {
+       return set_count(text, a.settings.min_iterations);
+     }},
+    {"profiling-duration", "1000", "ms of GPU time after which to stop in any case", kExpectedTime,
+     [](std::string const& text, Arguments& a) {
+       return set_amount(text, 1, a.settings.profiling_duration_ms);
+     }},
+    {"cache", "cold", "cold: copies of the operands, more than twice the L2, take turns; warm: one",
+     "cold or warm",
+     [](std::string const& text, Arguments& a) {
+       a.settings.cache = text == "warm" ? CacheMode::kWarm : CacheMode::kCold;
+       return text == "warm" || text == "cold";
      }},
     {"verification-enabled", "true", "compares every element of D with a reference",
      "true, false, on, off, 1 or 0",
-     [](std::string const& text, Settings& s) {
+     [](std::string const& text, Arguments& a) {
        std::optional<bool> const value = parse_bool(text);
-       if (value) s.verification_enabled = *value;
+       if (value) a.settings.verification_enabled = *value;
        return value.has_value();
      }},
     {"seed", "2024", "seed of the operands' random values",
      "an integer from 0 to 18446744073709551615",
-     [](std::string const& text, Settings& s) {
+     [](std::string const& text, Arguments& a) {
        std::optional<uint64_t> const value = parse_unsigned(text);
-       if (value) s.seed = *value;
+       if (value) a.settings.seed = *value;
        return value.has_value();
      }},
     {"device", "0", "ordinal of the CUDA device", kExpectedCount,
-     [](std::string const& text, Settings& s) { return set_count(text, s.device); }},
+     [](std::string const& text, Arguments& a) { return set_count(text, a.settings.device); },
+     /*of_call=*/true},
+    {"problems-file", "", "takes flags for each problem from the lines of this file; -: from stdin",
+     "a file or -",
+     [](std::string const& text, Arguments& a) {
+       a.problems_file = text;
+       return !text.empty();
+     },
+     /*of_call=*/true},
 };
 
 /// The flags without a value.
@@ -71,6 +116,7 @@ struct Command {
 constexpr Command kCommands[] = {
     {"help", Arguments::Action::kHelp, "prints this text"},
     {"describe", Arguments::Action::kDescribe, "prints what the kernel is, as a JSON object"},
+    {"list-devices", Arguments::Action::kListDevices, "prints the CUDA devices, as a JSON array"},
 };
 
 /// A flag's name as it is compared: dashes and underscores are the same.
@@ -127,12 +173,11 @@ std::string usage_line(std::string const& flag, std::string const& default_text,
   return line + "\n";
 }
 
-}  // namespace
-
-Arguments parse_arguments(std::vector<Field> const& fields, int argc, char const* const* argv) {
-  Arguments arguments{Arguments::Action::kProfile, Settings(), ProblemSpace(fields)};
-  for (int i = 1; i < argc; ++i) {
-    std::string const argument = argv[i];
+/// Reads flags and their values over what `arguments` holds. Throws UsageError.
+void read_flags(std::vector<Field> const& fields, std::vector<std::string> const& words,
+                bool is_line, Arguments& arguments) {
+  for (size_t i = 0; i < words.size(); ++i) {
+    std::string const& argument = words[i];
     if (argument.compare(0, 2, "--") != 0) {
       throw UsageError(argument + ": not a flag; flags begin with --, see --help");
     }
@@ -142,12 +187,15 @@ Arguments parse_arguments(std::vector<Field> const& fields, int argc, char const
     Command const* const command = find(kCommands, name);
     Field const* const field = find(fields, name);
     Flag const* const flag = find(kFlags, name);
+    if (is_line && (command || (flag && flag->of_call))) {
+      throw UsageError("--" + name + ": not for a line of a problems file");
+    }
     if (command) {
       if (equals != std::string::npos) {
         throw UsageError(argument + ": --" + command->name + " takes no value");
       }
       arguments.action = command->action;
-      if (command->action == Arguments::Action::kHelp) return arguments;
+      if (command->action == Arguments::Action::kHelp) return;
       continue;
     }
     if (!field && !flag) {
@@ -157,8 +205,8 @@ Arguments parse_arguments(std::vector<Field> const& fields, int argc, char const
     std::string value;
     if (equals != std::string::npos) {
       value = argument.substr(equals + 1);
-    } else if (i + 1 < argc && std::string(argv[i + 1]).compare(0, 2, "--") != 0) {
-      value = argv[++i];
+    } else if (i + 1 < words.size() && words[i + 1].compare(0, 2, "--") != 0) {
+      value = words[++i];
     } else {
       throw UsageError(std::string("--") + (field ? field->name : flag->name) +
                        ": missing value; expected " +
@@ -166,13 +214,46 @@ Arguments parse_arguments(std::vector<Field> const& fields, int argc, char const
     }
     if (field) {
       arguments.problems.set(static_cast<size_t>(field - fields.data()), value);
-    } else if (!flag->set(value, arguments.settings)) {
+    } else if (!flag->set(value, arguments)) {
       throw UsageError(std::string("--") + flag->name + "=" + value + ": expected " +
                        flag->expected);
     }
   }
   arguments.problems.size();
+}
+
+}  // namespace
+
+Arguments parse_arguments(std::vector<Field> const& fields, int argc, char const* const* argv) {
+  Arguments arguments{Arguments::Action::kProfile, Settings(), ProblemSpace(fields), ""};
+  read_flags(fields, std::vector<std::string>(argv + std::min(argc, 1), argv + argc),
+             /*is_line=*/false, arguments);
   return arguments;
+}
+
+void for_each_line(std::vector<Field> const& fields, Arguments const& arguments,
+                   std::function<void(Arguments const&)> const& run) {
+  bool const is_stdin = arguments.problems_file == "-";
+  std::ifstream file;
+  if (!is_stdin) file.open(arguments.problems_file);
+  if (!is_stdin && !file) {
+    throw UsageError("--problems-file=" + arguments.problems_file + ": cannot be read");
+  }
+  std::istream& lines = is_stdin ? std::cin : file;
+  std::string line;
+  for (int number = 1; std::getline(lines, line); ++number) {
+    std::istringstream words(line);
+    std::vector<std::string> const flags{std::istream_iterator<std::string>(words), {}};
+    if (flags.empty()) continue;
+    Arguments own = arguments;
+    try {
+      read_flags(fields, flags, /*is_line=*/true, own);
+    } catch (UsageError const& error) {
+      throw UsageError(arguments.problems_file + ":" + std::to_string(number) + ": " +
+                       error.what());
+    }
+    run(own);
+  }
 }
 
 std::string usage(std::string const& program, std::string const& kernel,

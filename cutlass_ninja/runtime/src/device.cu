@@ -29,6 +29,36 @@ std::string uuid_text(cudaUUID_t const& uuid) {
   return text;
 }
 
+/// How many devices there are. Throws MachineError for none.
+int device_count() {
+  int count = 0;
+  cudaError_t const counted = cudaGetDeviceCount(&count);
+  if (counted != cudaSuccess || count == 0) {
+    char const* const message =
+        cudaGetErrorString(counted == cudaSuccess ? cudaErrorNoDevice : counted);
+    throw MachineError(std::string("no CUDA device: ") + message +
+                       "; run on a machine with an NVIDIA GPU and a driver new enough (in a "
+                       "container: pass the GPUs on, as by --gpus all)");
+  }
+  return count;
+}
+
+Device described(int ordinal) {
+  cudaDeviceProp properties;
+  check(cudaGetDeviceProperties(&properties, ordinal), "asking for the device's properties");
+  int runtime = 0, driver = 0;
+  check(cudaRuntimeGetVersion(&runtime), "asking for the CUDA version");
+  check(cudaDriverGetVersion(&driver), "asking for the driver's CUDA version");
+  return {ordinal,
+          properties.name,
+          uuid_text(properties.uuid),
+          dotted(properties.major, properties.minor),
+          properties.multiProcessorCount,
+          properties.l2CacheSize,
+          version_text(runtime),
+          version_text(driver)};
+}
+
 }  // namespace
 
 void check_kernel_image(cudaError_t code) {
@@ -50,16 +80,15 @@ void check_kernel_image(cudaError_t code) {
       "; choose another with --device, or build the kernel for this GPU's architecture");
 }
 
+std::vector<Device> list_devices() {
+  std::vector<Device> devices;
+  int const count = device_count();
+  for (int ordinal = 0; ordinal < count; ++ordinal) devices.push_back(described(ordinal));
+  return devices;
+}
+
 Device use_device(int ordinal) {
-  int count = 0;
-  cudaError_t const counted = cudaGetDeviceCount(&count);
-  if (counted != cudaSuccess || count == 0) {
-    char const* const message =
-        cudaGetErrorString(counted == cudaSuccess ? cudaErrorNoDevice : counted);
-    throw MachineError(std::string("no CUDA device: ") + message +
-                       "; run on a machine with an NVIDIA GPU and a driver new enough (in a "
-                       "container: pass the GPUs on, as by --gpus all)");
-  }
+  int const count = device_count();
   if (ordinal >= count) {
     throw MachineError("no CUDA device " + std::to_string(ordinal) + ": this machine has " +
                        std::to_string(count) + "; choose --device from 0 to " +
@@ -70,19 +99,7 @@ Device use_device(int ordinal) {
   cudaError_t const probed = cudaFuncGetAttributes(&attributes, probe);
   check_kernel_image(probed);
   check(probed, "loading this binary's code");
-
-  cudaDeviceProp properties;
-  check(cudaGetDeviceProperties(&properties, ordinal), "asking for the device's properties");
-  int runtime = 0, driver = 0;
-  check(cudaRuntimeGetVersion(&runtime), "asking for the CUDA version");
-  check(cudaDriverGetVersion(&driver), "asking for the driver's CUDA version");
-  return {ordinal,
-          properties.name,
-          uuid_text(properties.uuid),
-          dotted(properties.major, properties.minor),
-          properties.multiProcessorCount,
-          version_text(runtime),
-          version_text(driver)};
+  return described(ordinal);
 }
 
 Stream::Stream() {

@@ -3,7 +3,9 @@
 
 #include <cuda_runtime_api.h>
 
+#include <cstdint>
 #include <string>
+#include <vector>
 
 namespace cutlass_ninja {
 
@@ -14,9 +16,14 @@ struct Device {
   std::string uuid;                ///< as nvidia-smi prints it
   std::string compute_capability;  ///< "9.0"
   int multiprocessors;
+  int64_t l2_bytes;
   std::string runtime_version;  ///< the CUDA runtime's that this binary holds, "13.0"
   std::string driver_version;   ///< the newest CUDA that the driver supports, "13.0"
 };
+
+/// The CUDA devices of this machine, as CUDA_VISIBLE_DEVICES limits and orders them. Throws
+/// MachineError if there is none.
+std::vector<Device> list_devices();
 
 /// Makes a device current and describes it. Throws MachineError if there is none, none with that
 /// ordinal, or if it cannot run this binary's code.

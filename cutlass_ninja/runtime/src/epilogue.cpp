@@ -4,6 +4,13 @@
 
 namespace cutlass_ninja {
 
+Field beta_field(cutlass_ninja_epilogue const& epilogue) {
+  bool const residual = epilogue.binary_op != CUTLASS_NINJA_BINARY_OP_NONE;
+  return {"beta", FieldType::kScalar, residual ? 1.0 : 0.0,
+          residual ? "factor of C, the residual block's second source"
+                   : "factor of C; C is not read where it is 0"};
+}
+
 double steepest_slope(cutlass_ninja_activation activation) {
   switch (activation) {
     case CUTLASS_NINJA_ACTIVATION_HARDSWISH:

@@ -3,11 +3,16 @@
 
 #include "cutlass_ninja/epilogue.h"
 #include "element.h"
+#include "problem_space.h"
 
 namespace cutlass_ninja {
 
 /// The factor of negative numbers that leaky ReLU is profiled with.
 constexpr double kLeakyReluSlope = 0.01;
+
+/// The problem field that says how much of C is added: by default none, but all of a residual
+/// block's second source.
+Field beta_field(cutlass_ninja_epilogue const& epilogue);
 
 /// An epilogue with its operands. Factors are as the kernel's epilogue type holds them.
 struct Epilogue {

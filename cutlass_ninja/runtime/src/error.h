@@ -23,6 +23,11 @@ struct UnsupportedProblem : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
+/// The kernel itself refused what it had accepted before.
+struct KernelError : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
 /// A CUDA call failed. The message gives CUDA's name and text of the error, and what was being
 /// done.
 struct CudaError : std::runtime_error {

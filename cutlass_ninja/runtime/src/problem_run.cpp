@@ -1,31 +1,18 @@
 #include "problem_run.h"
 
-#include <cstdlib>
 #include <memory>
-#include <new>
 
 #include "buffer.h"
+#include "cache_mode.h"
 #include "device.h"
 #include "error.h"
 #include "json.h"
+#include "params.h"
+#include "rotation.h"
 #include "timing.h"
 
 namespace cutlass_ninja {
 namespace {
-
-/// A parameter block as the kernel's interface wants it.
-class Params {
- public:
-  explicit Params(size_t bytes)
-      : data_(std::aligned_alloc(kAlignment, (bytes / kAlignment + 1) * kAlignment), std::free) {
-    if (!data_) throw std::bad_alloc();
-  }
-  void* data() const { return data_.get(); }
-
- private:
-  static constexpr size_t kAlignment = CUTLASS_NINJA_PARAMS_ALIGNMENT;
-  std::unique_ptr<void, void (*)(void*)> data_;
-};
 
 /// The device memory of one problem.
 struct Buffers {
@@ -45,18 +32,26 @@ struct Buffers {
   DeviceMemory accumulators;
 };
 
+std::string joined(std::vector<std::string> const& words) {
+  std::string text;
+  for (std::string const& word : words) text += (text.empty() ? "" : ", ") + word;
+  return text;
+}
+
 /// The order of the operands' random streams.
 enum RandomStream : uint64_t { kStreamA, kStreamB, kStreamC, kStreamBias };
 
 class ProblemRun {
  public:
   ProblemRun(Workload const& workload, Buffers& buffers, size_t params_bytes,
-             Settings const& settings, cudaStream_t stream)
+             Settings const& settings, Device const& device, Nvml const& nvml, cudaStream_t stream)
       : workload_(workload),
         shape_(workload.shape()),
         buffers_(buffers),
         params_(params_bytes),
         settings_(settings),
+        device_(device),
+        nvml_(nvml),
         normal_(normal_data(shape_)),
         stream_(stream) {}
 
@@ -66,14 +61,10 @@ class ProblemRun {
         buffers_.operands(), buffers_.workspace.data(), params_.data(), stream_);
     if (status != CUTLASS_NINJA_SUCCESS) return refuse(status, outcome);
 
-    bool const timed = settings_.profiling_iterations > 0 || settings_.profiling_duration_ms > 0;
     if (settings_.verification_enabled && !verify_integer(outcome)) return;
     fill_normal_operands();
     if (settings_.verification_enabled && !verify_normal(outcome)) return;
-    if (!timed) return;
-    std::vector<float> const samples = time();
-    if (settings_.verification_enabled && !verify_after_timing(outcome)) return;
-    outcome.runtime_ms = summarize(samples);
+    if (settings_.profiling_iterations != 0) measure(outcome);
   }
 
  private:
@@ -87,8 +78,10 @@ class ProblemRun {
     if (error != cudaSuccess) outcome.reason = CudaError(error, "initializing the kernel").what();
   }
 
-  void launch() {
-    cudaError_t const error = workload_.run(params_.data(), stream_);
+  void launch() { launch(params_.data()); }
+
+  void launch(void* params) {
+    cudaError_t const error = workload_.run(params, stream_);
     check_kernel_image(error);
     check(error, "launching the kernel");
     check(cudaGetLastError(), "launching the kernel");
@@ -101,11 +94,36 @@ class ProblemRun {
     check(cudaStreamSynchronize(stream_), "running the kernel");
   }
 
-  std::vector<float> time() {
-    TimingPlan const plan{settings_.warmup_iterations, settings_.profiling_iterations,
-                          settings_.profiling_duration_ms};
-    return time_launches(
-        plan, [this](int64_t) { launch(); }, stream_);
+  /// Times the kernel, and verifies what timing left: a race, or a workspace that is not left as it
+  /// was found, shows in the last timed launch or in one more, whose D starts as poison.
+  void measure(Outcome& outcome) {
+    outcome.copies = rotation_copies(Rotation::bytes(shape_), device_.l2_bytes, settings_.cache);
+    Rotation const rotation(workload_, buffers_.operands(), buffers_.workspace.data(), params_,
+                            outcome.copies, stream_);
+    WarmUp const warm_up{settings_.warmup_iterations, settings_.warmup_duration_ms};
+    SamplingPlan const plan{settings_.profiling_iterations.value_or(0), settings_.min_iterations,
+                            settings_.relative_stderr, settings_.profiling_duration_ms};
+    int64_t last = 0;
+    Timing timing = time_launches(
+        warm_up, plan,
+        [&](int64_t index) {
+          last = index;
+          launch(rotation.params(index));
+        },
+        nvml_, stream_);
+    if (settings_.verification_enabled &&
+        !verify_after_timing(rotation.operands(last).d, outcome)) {
+      return;
+    }
+    if (timing.samples.empty()) {
+      outcome.status = Status::kFailed;
+      outcome.reason = "the GPU was throttled all the time: " +
+                       joined(throttle_names(timing.conditions.throttle_reasons));
+    } else {
+      outcome.runtime_ms = summarize(timing.samples);
+    }
+    timing.samples.clear();
+    outcome.timing = std::move(timing);
   }
 
   bool verify_integer(Outcome& outcome) {
@@ -142,10 +160,9 @@ class ProblemRun {
     return conclude(check_normal("normal", shape_, normal_, compare_d()), outcome);
   }
 
-  /// Finds a race, and a workspace that is not left as it was found: the last timed launch must be
-  /// right, and so must one more whose D starts as poison.
-  bool verify_after_timing(Outcome& outcome) {
-    Check const timed = check_normal("after_timing", shape_, normal_, compare_d());
+  /// `last_d` is the D of the last timed launch.
+  bool verify_after_timing(void const* last_d, Outcome& outcome) {
+    Check const timed = check_normal("after_timing", shape_, normal_, compare_d(last_d));
     launch_alone();
     Check const alone = check_normal("after_timing", shape_, normal_, compare_d());
     return conclude(timed.passed() ? alone : timed, outcome);
@@ -156,10 +173,12 @@ class ProblemRun {
     check(cudaStreamSynchronize(stream_), "running the reference");
   }
 
-  Comparison compare_d() {
+  Comparison compare_d() { return compare_d(buffers_.d.data()); }
+
+  Comparison compare_d(void const* d) {
     NumberFormat const epilogue = number_format(shape_.epilogue);
     Expectation expectation;
-    expectation.d = {buffers_.d.data(), shape_.d.element, shape_.d_strides};
+    expectation.d = {d, shape_.d.element, shape_.d_strides};
     expectation.accumulators = {buffers_.accumulators.data(), workload_.reference_accumulator(),
                                 shape_.d_strides};
     expectation.c = {buffers_.c.data(), shape_.c.element, shape_.c_strides};
@@ -224,6 +243,8 @@ class ProblemRun {
   Buffers& buffers_;
   Params params_;
   Settings const& settings_;
+  Device const& device_;
+  Nvml const& nvml_;
   NormalData normal_;
   cudaStream_t stream_;
 };
@@ -268,7 +289,7 @@ Outcome Outcome::failed(std::string reason) {
 }
 
 Outcome run_problem(Workload const& workload, size_t params_bytes, Settings const& settings,
-                    cudaStream_t stream) {
+                    Device const& device, Nvml const& nvml, cudaStream_t stream) {
   WorkloadShape const& shape = workload.shape();
   char const* reason = nullptr;
   if (workload.can_implement(&reason) != CUTLASS_NINJA_SUCCESS) {
@@ -285,7 +306,10 @@ Outcome run_problem(Workload const& workload, size_t params_bytes, Settings cons
   outcome.workspace_bytes = static_cast<int64_t>(workspace_bytes);
   try {
     buffers = std::make_unique<Buffers>(shape, workspace_bytes, accumulators_bytes, stream);
-    ProblemRun(workload, *buffers, params_bytes, settings, stream).execute(outcome);
+    ProblemRun(workload, *buffers, params_bytes, settings, device, nvml, stream).execute(outcome);
+  } catch (KernelError const& error) {
+    outcome.status = Status::kFailed;
+    outcome.reason = error.what();
   } catch (CudaError const& error) {
     bool const no_memory = !buffers && error.code == cudaErrorMemoryAllocation;
     outcome.status = no_memory ? Status::kNotSupported : Status::kFailed;

@@ -8,7 +8,10 @@
 #include <vector>
 
 #include "arguments.h"
+#include "device.h"
+#include "nvml.h"
 #include "statistics.h"
+#include "timing.h"
 #include "verification.h"
 #include "workload.h"
 
@@ -32,6 +35,8 @@ struct Outcome {
   int64_t workspace_bytes = 0;
   std::vector<Check> checks;             ///< empty if verification was skipped
   std::optional<Statistics> runtime_ms;  ///< of a success that was timed
+  std::optional<Timing> timing;          ///< of what was timed, without the samples
+  int64_t copies = 0;                    ///< of the operands, among which launches took turns
 
   static Outcome not_supported(std::string reason);
   static Outcome failed(std::string reason);
@@ -41,6 +46,6 @@ struct Outcome {
 /// the last timed launch and a further one left. A CUDA error becomes part of the outcome; a GPU
 /// that cannot run the kernel's code throws MachineError.
 Outcome run_problem(Workload const& workload, size_t params_bytes, Settings const& settings,
-                    cudaStream_t stream);
+                    Device const& device, Nvml const& nvml, cudaStream_t stream);
 
 }  // namespace cutlass_ninja

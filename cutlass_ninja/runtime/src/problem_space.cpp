@@ -1,5 +1,6 @@
 #include "problem_space.h"
 
+#include <algorithm>
 #include <cstring>
 #include <limits>
 
@@ -55,8 +56,18 @@ bool append_choice(Field const& field, std::string const& text, std::vector<doub
   return false;
 }
 
+/// Appends one of the values that a closed run-time parameter offers; false if it is none.
+bool append_offered(Field const& field, std::string const& text, std::vector<double>& values) {
+  std::optional<int64_t> const value = parse_integer(text, 0, kMaxSize);
+  std::vector<int> const& offered = field.searched;
+  if (!value || std::find(offered.begin(), offered.end(), *value) == offered.end()) return false;
+  values.push_back(static_cast<double>(*value));
+  return true;
+}
+
 /// Appends what one part of a comma list stands for; false if it is no value of the field.
 bool append(Field const& field, std::string const& text, std::vector<double>& values) {
+  if (field.is_closed) return append_offered(field, text, values);
   switch (field.type) {
     case FieldType::kScalar:
       return append_scalar(text, values);
@@ -70,6 +81,13 @@ bool append(Field const& field, std::string const& text, std::vector<double>& va
 }  // namespace
 
 std::string expected_values(Field const& field) {
+  if (field.is_closed) {
+    std::string text;
+    for (int const value : field.searched) {
+      text += (text.empty() ? "" : ", ") + std::to_string(value);
+    }
+    return "one of " + text + ", or a comma list of them";
+  }
   switch (field.type) {
     case FieldType::kScalar:
       return "finite numbers: one or a comma list";
@@ -102,12 +120,12 @@ double Problem::scalar(char const* name) const {
   throw std::logic_error(std::string("no problem field ") + name);
 }
 
-ProblemSpace::ProblemSpace(std::vector<Field> const& fields) : fields_(fields) {
+ProblemSpace::ProblemSpace(std::vector<Field> const& fields) : fields_(&fields) {
   for (Field const& field : fields) values_.push_back({field.default_value});
 }
 
 void ProblemSpace::set(size_t index, std::string const& text) {
-  Field const& field = fields_[index];
+  Field const& field = (*fields_)[index];
   std::vector<double> values;
   for (std::string const& part : split(text, ',')) {
     if (!append(field, part, values)) {
@@ -133,7 +151,7 @@ Problem ProblemSpace::operator[](size_t index) const {
     chosen[field] = values_[field][index % values_[field].size()];
     index /= values_[field].size();
   }
-  return Problem(fields_, std::move(chosen));
+  return Problem(*fields_, std::move(chosen));
 }
 
 }  // namespace cutlass_ninja

@@ -23,6 +23,12 @@ struct Field {
   double default_value;
   char const* help;
   std::vector<char const*> names = {};  ///< of a choice, whose value is an index into them
+  /// Of a run-time parameter, which changes how the kernel computes and not what: the values that
+  /// are worth a try, the default first.
+  std::vector<int> searched = {};
+  bool is_closed = false;  ///< whether there are no other values than `searched`
+
+  bool is_parameter() const { return !searched.empty(); }
 };
 
 /// What the command line takes for a field, in words.
@@ -69,7 +75,7 @@ class ProblemSpace {
   Problem operator[](size_t index) const;
 
  private:
-  std::vector<Field> const& fields_;
+  std::vector<Field> const* fields_;
   std::vector<std::vector<double>> values_;
 };
 

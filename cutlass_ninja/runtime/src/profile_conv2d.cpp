@@ -1,4 +1,5 @@
-/// The operation kind conv2d: D = alpha * conv(A, B) + beta * C, forward or one of its gradients.
+/// The operation kind conv2d: D = epilogue(alpha * conv(A, B), beta * C), forward or one of its
+/// gradients.
 #include <algorithm>
 #include <climits>
 
@@ -76,8 +77,8 @@ ImplicitGemm implicit_gemm(cutlass_ninja_conv_kind kind, cutlass_ninja_conv2d_pr
 }
 
 /// Counts are as cutlass_profiler's: of the implicit GEMM, flop = 2 (m n k + m n), of which a
-/// strided dgrad skips the products that meet no output; bytes = A's, B's and D's matrices, and C's
-/// where beta is not 0.
+/// strided dgrad skips the products that meet no output; bytes = A's, B's and D's matrices, C's
+/// where it is read, and the bias.
 WorkloadShape conv2d_shape(cutlass_ninja_conv2d_kernel const& kernel, Problem const& problem,
                            cutlass_ninja_conv2d_problem const& x) {
   cutlass_ninja_conv2d_traits const& traits = kernel.traits;
@@ -98,7 +99,10 @@ WorkloadShape conv2d_shape(cutlass_ninja_conv2d_kernel const& kernel, Problem co
   shape.c_strides = packed(CUTLASS_NINJA_ROW_MAJOR, gemm.m, gemm.n);
   shape.d_strides = shape.c_strides;
   shape.depth = gemm.k;
-  shape.partial_roundings = x.split_k_slices - 1;
+  if (traits.split_k_rounds) shape.partial_roundings = x.split_k_slices - 1;
+  shape.fusion = traits.epilogue;
+  if (traits.epilogue.bias != CUTLASS_NINJA_BIAS_NONE)
+    shape.bias = {traits.epilogue.element_bias, gemm.n};
   shape.alpha = problem.scalar("alpha");
   shape.beta = problem.scalar("beta");
   shape.accumulator = kernel.accumulator;
@@ -113,7 +117,8 @@ WorkloadShape conv2d_shape(cutlass_ninja_conv2d_kernel const& kernel, Problem co
   };
   shape.bytes = bytes(traits.a, gemm.m * gemm.k) + bytes(traits.b, gemm.n * gemm.k) +
                 bytes(traits.d, gemm.m * gemm.n) +
-                (shape.beta != 0 ? bytes(traits.c, gemm.m * gemm.n) : 0);
+                (shape.reads_c() ? bytes(traits.c, gemm.m * gemm.n) : 0) +
+                static_cast<int64_t>(shape.bias.bytes());
   return shape;
 }
 
@@ -179,7 +184,8 @@ class Conv2dWorkload : public Workload {
  private:
   /// The kernel's arguments with these operands.
   cutlass_ninja_conv2d_arguments bind(Operands const& operands) const {
-    return {problem_, operands.a, operands.b, operands.c, operands.d, shape_.alpha, shape_.beta};
+    return {problem_,   operands.a,   operands.b,  operands.c,
+            operands.d, shape_.alpha, shape_.beta, {operands.bias, 0, kLeakyReluSlope}};
   }
 
   cutlass_ninja_conv2d_kernel const& kernel_;
@@ -189,43 +195,48 @@ class Conv2dWorkload : public Workload {
 
 class Conv2dOperation : public Operation {
  public:
-  explicit Conv2dOperation(cutlass_ninja_conv2d_kernel const& kernel) : kernel_(kernel) {
+  /// The fields' names and defaults are cutlass_profiler's.
+  explicit Conv2dOperation(cutlass_ninja_conv2d_kernel const& kernel)
+      : kernel_(kernel),
+        fields_{
+            {"n", FieldType::kSize, 1, "images"},
+            {"h", FieldType::kSize, 16, "height of an image"},
+            {"w", FieldType::kSize, 16, "width of an image"},
+            {"c", FieldType::kSize, 64, "channels of an image"},
+            {"k", FieldType::kSize, 64, "filters, channels of an output"},
+            {"r", FieldType::kSize, 3, "height of a filter"},
+            {"s", FieldType::kSize, 3, "width of a filter"},
+            {"pad_h", FieldType::kCount, 1, "zeros above and below an image"},
+            {"pad_w", FieldType::kCount, 1, "zeros left and right of an image"},
+            {"stride_h", FieldType::kSize, 1, "vertical step of the filter"},
+            {"stride_w", FieldType::kSize, 1, "horizontal step of the filter"},
+            {"dilation_h", FieldType::kSize, 1, "vertical distance within a filter"},
+            {"dilation_w", FieldType::kSize, 1, "horizontal distance within a filter"},
+            {"groups", FieldType::kSize, 1, "parts of the channels that are convolved apart"},
+            {"conv_mode",
+             FieldType::kChoice,
+             CUTLASS_NINJA_CROSS_CORRELATION,
+             "conv turns the filter by 180 degrees",
+             {"cross", "conv"}},
+            {"split_k_slices",
+             FieldType::kSize,
+             1,
+             "parts in which each sum is computed",
+             {},
+             {1, 2, 4, 8, 16}},
+            {"alpha", FieldType::kScalar, 1, "factor of the convolution"},
+            beta_field(kernel.traits.epilogue),
+        } {
     abi_version = kernel.abi_version;
     description = kernel.description;
     name = kernel.name;
     key = kernel.key;
     kind = kernel.operation;
     footprint = kernel.footprint;
+    load = kernel.load;
   }
 
-  /// Names and defaults are cutlass_profiler's.
-  std::vector<Field> const& fields() const override {
-    static std::vector<Field> const fields = {
-        {"n", FieldType::kSize, 1, "images"},
-        {"h", FieldType::kSize, 16, "height of an image"},
-        {"w", FieldType::kSize, 16, "width of an image"},
-        {"c", FieldType::kSize, 64, "channels of an image"},
-        {"k", FieldType::kSize, 64, "filters, channels of an output"},
-        {"r", FieldType::kSize, 3, "height of a filter"},
-        {"s", FieldType::kSize, 3, "width of a filter"},
-        {"pad_h", FieldType::kCount, 1, "zeros above and below an image"},
-        {"pad_w", FieldType::kCount, 1, "zeros left and right of an image"},
-        {"stride_h", FieldType::kSize, 1, "vertical step of the filter"},
-        {"stride_w", FieldType::kSize, 1, "horizontal step of the filter"},
-        {"dilation_h", FieldType::kSize, 1, "vertical distance within a filter"},
-        {"dilation_w", FieldType::kSize, 1, "horizontal distance within a filter"},
-        {"groups", FieldType::kSize, 1, "parts of the channels that are convolved apart"},
-        {"conv_mode",
-         FieldType::kChoice,
-         CUTLASS_NINJA_CROSS_CORRELATION,
-         "conv turns the filter by 180 degrees",
-         {"cross", "conv"}},
-        {"split_k_slices", FieldType::kSize, 1, "parts in which each sum is computed"},
-        {"alpha", FieldType::kScalar, 1, "factor of the convolution"},
-        {"beta", FieldType::kScalar, 0, "factor of C; C is not read where it is 0"},
-    };
-    return fields;
-  }
+  std::vector<Field> const& fields() const override { return fields_; }
 
   std::unique_ptr<Workload> workload(Problem const& problem) const override {
     return std::make_unique<Conv2dWorkload>(kernel_, problem);
@@ -233,6 +244,7 @@ class Conv2dOperation : public Operation {
 
  private:
   cutlass_ninja_conv2d_kernel const& kernel_;
+  std::vector<Field> fields_;
 };
 
 }  // namespace

@@ -61,7 +61,11 @@ class GemmWorkload : public Workload {
   GemmWorkload(cutlass_ninja_gemm_kernel const& kernel, Problem const& problem)
       : kernel_(kernel),
         shape_(gemm_shape(kernel, problem)),
-        split_k_slices_(problem.size("split_k_slices")) {}
+        split_k_slices_(problem.size("split_k_slices")) {
+    for (int i = 0; i < kernel.parameter_count; ++i) {
+      parameters_.push_back(problem.size(kernel.parameters[i].name));
+    }
+  }
 
   WorkloadShape const& shape() const override { return shape_; }
 
@@ -132,12 +136,14 @@ class GemmWorkload : public Workload {
     arguments.beta = shape_.beta;
     arguments.split_k_slices = split_k_slices_;
     arguments.epilogue = {operands.bias, 0, kLeakyReluSlope};
+    arguments.parameters = parameters_.empty() ? nullptr : parameters_.data();
     return arguments;
   }
 
   cutlass_ninja_gemm_kernel const& kernel_;
   WorkloadShape shape_;
   int split_k_slices_;
+  std::vector<int> parameters_;
 };
 
 class GemmOperation : public Operation {
@@ -150,7 +156,7 @@ class GemmOperation : public Operation {
             {"k", FieldType::kSize, 1024, "columns of A, rows of B"},
             {"batch_count", FieldType::kSize, 1, "independent matrices of each operand"},
             {"alpha", FieldType::kScalar, 1, "factor of A * B"},
-            {"beta", FieldType::kScalar, default_beta(kernel), beta_help(kernel)},
+            beta_field(kernel.epilogue),
             {"split_k_slices", FieldType::kSize, 1, "slices of K that are summed on their own"},
         } {
     abi_version = kernel.abi_version;
@@ -159,6 +165,8 @@ class GemmOperation : public Operation {
     key = kernel.key;
     kind = kernel.operation;
     footprint = kernel.footprint;
+    load = kernel.load;
+    for (int i = 0; i < kernel.parameter_count; ++i) add_parameter(kernel.parameters[i]);
   }
 
   std::vector<Field> const& fields() const override { return fields_; }
@@ -168,15 +176,16 @@ class GemmOperation : public Operation {
   }
 
  private:
-  static bool is_residual(cutlass_ninja_gemm_kernel const& kernel) {
-    return kernel.epilogue.binary_op != CUTLASS_NINJA_BINARY_OP_NONE;
-  }
-  static double default_beta(cutlass_ninja_gemm_kernel const& kernel) {
-    return is_residual(kernel) ? 1 : 0;
-  }
-  static char const* beta_help(cutlass_ninja_gemm_kernel const& kernel) {
-    return is_residual(kernel) ? "factor of C, the residual block's second source"
-                               : "factor of C; C is not read where it is 0";
+  /// A field of its own, or what is worth a try of one that there is.
+  void add_parameter(cutlass_ninja_parameter const& parameter) {
+    std::vector<int> const choices(parameter.choices, parameter.choices + parameter.choice_count);
+    for (Field& field : fields_) {
+      if (std::string(field.name) != parameter.name) continue;
+      field.searched = choices;
+      return;
+    }
+    double const first = choices.front();
+    fields_.push_back({parameter.name, FieldType::kSize, first, parameter.help, {}, choices, true});
   }
 
   cutlass_ninja_gemm_kernel const& kernel_;

@@ -6,6 +6,7 @@
 #include "arguments.h"
 #include "device.h"
 #include "error.h"
+#include "nvml.h"
 #include "problem_run.h"
 #include "report.h"
 
@@ -24,38 +25,71 @@ void print(std::string const& text) {
   std::fflush(stdout);
 }
 
-int profile_problems(Operation const& operation, Arguments const& arguments) {
-  Settings const& settings = arguments.settings;
-  Device const device = use_device(settings.device);
-  Stream const stream;
-  bool lost = false, wrong = false, supported = false;
-  std::string first_reason;
+/// Runs problems one after the other, and remembers what the exit code needs.
+class Session {
+ public:
+  Session(Operation const& operation, int device)
+      : operation_(operation), device_(use_device(device)), nvml_(device_.uuid) {}
 
-  for (size_t i = 0; i < arguments.problems.size(); ++i) {
-    Problem const problem = arguments.problems[i];
+  /// Runs the problems of one call and prints a line for each.
+  void run(Arguments const& arguments) {
+    for (size_t i = 0; i < arguments.problems.size(); ++i) {
+      run(arguments.problems[i], arguments.settings);
+    }
+  }
+
+  ExitCode exit_code() const {
+    if (count_ > 0 && !supported_) {
+      print_error("no problem of this call is supported by " + std::string(operation_.name) +
+                  "; the first: " + first_reason_);
+      return kWrongCall;
+    }
+    return wrong_ ? kWrongResult : kFine;
+  }
+
+ private:
+  void run(Problem const& problem, Settings const& settings) {
     std::unique_ptr<Workload> workload;
     Outcome outcome;
     try {
-      workload = operation.workload(problem);
-      outcome =
-          lost ? Outcome::failed("not run: an earlier CUDA error is sticky")
-               : run_problem(*workload, operation.footprint.params_bytes, settings, stream.get());
+      workload = operation_.workload(problem);
+      outcome = lost_ ? Outcome::failed("not run: an earlier CUDA error is sticky")
+                      : run_problem(*workload, operation_.footprint.params_bytes, settings, device_,
+                                    nvml_, stream_.get());
     } catch (UnsupportedProblem const& error) {
       outcome = Outcome::not_supported(error.what());
     }
-    print(report(operation, problem, workload.get(), device, settings, outcome) + "\n");
+    print(report({operation_, device_, nvml_}, problem, workload.get(), settings, outcome) + "\n");
 
-    if (outcome.status == Status::kFailed) lost = lost || cuda_is_lost();
-    wrong = wrong || outcome.status == Status::kFailed || outcome.status == Status::kIncorrect;
-    supported = supported || outcome.status != Status::kNotSupported;
-    if (i == 0) first_reason = outcome.reason;
+    if (outcome.status == Status::kFailed) lost_ = lost_ || cuda_is_lost();
+    wrong_ = wrong_ || outcome.status == Status::kFailed || outcome.status == Status::kIncorrect;
+    supported_ = supported_ || outcome.status != Status::kNotSupported;
+    if (count_++ == 0) first_reason_ = outcome.reason;
   }
-  if (!supported) {
-    print_error("no problem of this call is supported by " + std::string(operation.name) +
-                "; the first: " + first_reason);
-    return kWrongCall;
+
+  Operation const& operation_;
+  Device const device_;
+  Nvml const nvml_;
+  Stream const stream_;
+  int64_t count_ = 0;
+  bool lost_ = false, wrong_ = false, supported_ = false;
+  std::string first_reason_;
+};
+
+int profile_problems(Operation const& operation, Arguments const& arguments) {
+  Session session(operation, arguments.settings.device);
+  char const* reason = nullptr;
+  if (operation.load(&reason) != CUTLASS_NINJA_SUCCESS) {
+    check_kernel_image(cudaGetLastError());
+    print_error(std::string(operation.name) + ": " + reason);
+    return kWrongResult;
   }
-  return wrong ? kWrongResult : kFine;
+  if (arguments.problems_file.empty()) {
+    session.run(arguments);
+  } else {
+    for_each_line(operation.fields(), arguments, [&](Arguments const& line) { session.run(line); });
+  }
+  return session.exit_code();
 }
 
 int run(Operation const& operation, int argc, char const* const* argv) {
@@ -72,6 +106,9 @@ int run(Operation const& operation, int argc, char const* const* argv) {
       return kFine;
     case Arguments::Action::kDescribe:
       print(describe(operation) + "\n");
+      return kFine;
+    case Arguments::Action::kListDevices:
+      print(devices_json(list_devices()) + "\n");
       return kFine;
     case Arguments::Action::kProfile:
       break;

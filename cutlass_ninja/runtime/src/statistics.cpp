@@ -6,7 +6,7 @@
 namespace cutlass_ninja {
 namespace {
 
-double quantile(std::vector<float> const& sorted, double fraction) {
+double quantile(std::vector<double> const& sorted, double fraction) {
   double const position = fraction * static_cast<double>(sorted.size() - 1);
   size_t const below = static_cast<size_t>(position);
   size_t const above = std::min(below + 1, sorted.size() - 1);
@@ -16,14 +16,14 @@ double quantile(std::vector<float> const& sorted, double fraction) {
 
 }  // namespace
 
-Statistics summarize(std::vector<float> samples) {
+Statistics summarize(std::vector<double> samples) {
   std::sort(samples.begin(), samples.end());
   double const count = static_cast<double>(samples.size());
   double sum = 0;
-  for (float const sample : samples) sum += sample;
+  for (double const sample : samples) sum += sample;
   double const mean = sum / count;
   double squares = 0;
-  for (float const sample : samples) squares += (sample - mean) * (sample - mean);
+  for (double const sample : samples) squares += (sample - mean) * (sample - mean);
 
   Statistics statistics;
   statistics.count = static_cast<int64_t>(samples.size());

@@ -15,6 +15,6 @@ struct Statistics {
 };
 
 /// `samples` must not be empty.
-Statistics summarize(std::vector<float> samples);
+Statistics summarize(std::vector<double> samples);
 
 }  // namespace cutlass_ninja

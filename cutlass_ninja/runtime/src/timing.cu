@@ -1,13 +1,13 @@
 #include <algorithm>
+#include <chrono>
+#include <deque>
+#include <thread>
 
 #include "error.h"
 #include "timing.h"
 
 namespace cutlass_ninja {
 namespace {
-
-/// Launches queued at once: 3 entries each, well below the 1024 that a stream queues.
-constexpr int64_t kChunk = 64;
 
 /// After so many clock cycles (about 0.1 s) the gate opens by itself, where launches block.
 constexpr long long kGateCycles = 200'000'000;
@@ -66,43 +66,111 @@ class Event {
   cudaEvent_t event_ = nullptr;
 };
 
-/// How many launches to queue next, given what was measured so far; 0 when done.
-int64_t next_chunk(TimingPlan const& plan, int64_t launches, double total_ms) {
-  if (plan.duration_ms <= 0) return std::min(kChunk, plan.iterations - launches);
-  if (launches == 0) return 1;
-  if (total_ms >= plan.duration_ms) return 0;
-  double const missing = (plan.duration_ms - total_ms) / (total_ms / static_cast<double>(launches));
-  return missing < kChunk ? std::max<int64_t>(static_cast<int64_t>(missing), 1) : kChunk;
+/// How long a throttled GPU is left alone.
+constexpr auto kRest = std::chrono::milliseconds(50);
+
+/// NVML is read no more often: a reading costs about a millisecond of the host's time.
+constexpr auto kBetweenReadings = std::chrono::milliseconds(10);
+
+/// The events of one sample.
+struct Pair {
+  Event start, stop;
+};
+
+class Stopwatch {
+ public:
+  Stopwatch(std::function<void(int64_t)> const& launch, Nvml const& nvml, cudaStream_t stream)
+      : launch_(launch), nvml_(nvml), stream_(stream) {}
+
+  /// The times in ms of `samples` times `launches` launches. While the GPU works, NVML may be read.
+  std::vector<double> time(int64_t samples, int64_t launches) {
+    while (pairs_.size() < static_cast<size_t>(samples)) pairs_.emplace_back();
+    gate_.close(stream_);
+    for (int64_t i = 0; i < samples; ++i) {
+      pairs_[i].start.record(stream_);
+      for (int64_t j = 0; j < launches; ++j) launch_(index_++);
+      pairs_[i].stop.record(stream_);
+    }
+    gate_.open();
+    read();
+    check(cudaStreamSynchronize(stream_), "timing launches");
+    std::vector<double> times;
+    for (int64_t i = 0; i < samples; ++i) times.push_back(pairs_[i].stop.ms_since(pairs_[i].start));
+    return times;
+  }
+
+  int64_t launches() const { return index_; }
+  std::vector<Reading>& readings() { return readings_; }
+  /// Whether the last reading, which may be a few ms old, shows a throttled GPU.
+  bool throttled() const {
+    return !readings_.empty() && is_throttled(readings_.back().throttle_reasons);
+  }
+  void rest() {
+    std::this_thread::sleep_for(kRest);
+    next_reading_ = {};
+  }
+
+ private:
+  void read() {
+    auto const now = std::chrono::steady_clock::now();
+    if (!nvml_.unavailable().empty() || now < next_reading_) return;
+    readings_.push_back(nvml_.read());
+    next_reading_ = now + kBetweenReadings;
+  }
+
+  std::function<void(int64_t)> const& launch_;
+  Nvml const& nvml_;
+  cudaStream_t stream_;
+  Gate gate_;
+  std::deque<Pair> pairs_;
+  int64_t index_ = 0;
+  std::vector<Reading> readings_;
+  std::chrono::steady_clock::time_point next_reading_;
+};
+
+/// Warms up; gives what one launch took, in ms, at the end of it.
+double warmed_up(WarmUp const& plan, double limit_ms, Stopwatch& watch) {
+  double spent_ms = 0, launch_ms = 0;
+  int64_t count = 1;
+  do {
+    double const ms = watch.time(1, count)[0];
+    spent_ms += ms;
+    launch_ms = ms / static_cast<double>(count);
+    double const missing = std::max(static_cast<double>(plan.iterations - watch.launches()),
+                                    (plan.duration_ms - spent_ms) / std::max(launch_ms, 1e-6));
+    count = static_cast<int64_t>(std::clamp(missing, 1.0, double{Sampling::kMaxQueued}));
+  } while (spent_ms < limit_ms &&
+           (watch.launches() < plan.iterations || spent_ms < plan.duration_ms));
+  return launch_ms;
 }
 
 }  // namespace
 
-std::vector<float> time_launches(TimingPlan const& plan,
-                                 std::function<void(int64_t index)> const& launch,
-                                 cudaStream_t stream) {
-  int64_t index = 0;
-  for (; index < plan.warmup_iterations; ++index) launch(index);
-  check(cudaStreamSynchronize(stream), "warming up");
+Timing time_launches(WarmUp const& warm_up, SamplingPlan const& plan,
+                     std::function<void(int64_t index)> const& launch, Nvml const& nvml,
+                     cudaStream_t stream) {
+  Stopwatch watch(launch, nvml, stream);
+  double const launch_ms = warmed_up(warm_up, plan.duration_ms, watch);
+  int64_t const warmup_iterations = watch.launches();
+  watch.readings().clear();
 
-  std::vector<float> samples;
-  Gate gate;
-  std::vector<Event> starts(kChunk), stops(kChunk);
-  double total_ms = 0;
-  while (int64_t const chunk = next_chunk(plan, static_cast<int64_t>(samples.size()), total_ms)) {
-    gate.close(stream);
-    for (int64_t i = 0; i < chunk; ++i) {
-      starts[i].record(stream);
-      launch(index++);
-      stops[i].record(stream);
-    }
-    gate.open();
-    check(cudaStreamSynchronize(stream), "timing launches");
-    for (int64_t i = 0; i < chunk; ++i) {
-      samples.push_back(stops[i].ms_since(starts[i]));
-      total_ms += samples.back();
-    }
+  Sampling sampling(plan, launch_ms);
+  while (int64_t const samples = sampling.next()) {
+    std::vector<double> const times = watch.time(samples, sampling.launches_per_sample());
+    bool const discarded = watch.throttled();
+    for (double const ms : times) discarded ? sampling.discard(ms) : sampling.keep(ms);
+    if (discarded) watch.rest();
   }
-  return samples;
+
+  Timing timing{sampling.kept(),
+                sampling.launches_per_sample(),
+                sampling.discarded(),
+                warmup_iterations,
+                sampling.relative_stderr(),
+                sampling.stop(),
+                summarize(watch.readings())};
+  timing.conditions.unavailable = nvml.unavailable();
+  return timing;
 }
 
 }  // namespace cutlass_ninja

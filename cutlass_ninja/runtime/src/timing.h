@@ -6,21 +6,37 @@
 #include <functional>
 #include <vector>
 
+#include "conditions.h"
+#include "nvml.h"
+#include "sampling.h"
+
 namespace cutlass_ninja {
 
-/// How many launches are made.
-struct TimingPlan {
-  int warmup_iterations;
-  int iterations;
-  double duration_ms;  ///< if > 0, replaces `iterations`: the GPU time after which to stop
+/// What is launched before anything is timed. It ends when both were reached, or when it has taken
+/// as long as the measurement itself may.
+struct WarmUp {
+  int64_t iterations;
+  double duration_ms;
 };
 
-/// Times each launch by a pair of events around it, in ms. Launches are queued in chunks behind a
-/// gate, so the GPU never waits for the host between the two events of a pair. `launch` enqueues
-/// one launch on `stream` and throws on an error; it is given the launch's index, so that it may
-/// rotate operands. Throws CudaError.
-std::vector<float> time_launches(TimingPlan const& plan,
-                                 std::function<void(int64_t index)> const& launch,
-                                 cudaStream_t stream);
+/// One measurement.
+struct Timing {
+  std::vector<double> samples;  ///< ms of one launch; empty if all were discarded
+  int64_t launches_per_sample;
+  int64_t discarded;
+  int64_t warmup_iterations;
+  double relative_stderr;  ///< see Sampling
+  Stop stop;
+  Conditions conditions;
+};
+
+/// Times launches by pairs of events around a few of them in a row. They are queued behind a gate,
+/// so that the GPU never waits for the host between the two events of a pair. Meanwhile NVML is
+/// read; what was queued together with a reading that says `is_throttled` is discarded, and the GPU
+/// gets a rest. `launch` enqueues one launch on `stream` and throws on an error; it is given the
+/// launch's index, so that it may rotate operands. Throws CudaError.
+Timing time_launches(WarmUp const& warm_up, SamplingPlan const& plan,
+                     std::function<void(int64_t index)> const& launch, Nvml const& nvml,
+                     cudaStream_t stream);
 
 }  // namespace cutlass_ninja

@@ -67,6 +67,8 @@ class Operation {
   char const* description;  ///< a JSON object
   char const *name, *key, *kind;
   cutlass_ninja_footprint footprint;
+  /// Loads the kernel's device half; see cutlass_ninja/gemm.h.
+  cutlass_ninja_status (*load)(char const** reason);
 
   /// The fields of the kind's problems.
   virtual std::vector<Field> const& fields() const = 0;

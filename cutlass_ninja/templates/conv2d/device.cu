@@ -1,4 +1,5 @@
 // The device half: the kernel's entry point, under a name that no other kernel has.
+#include "cutlass_ninja/module.h"
 #include "identity.h"
 #include "kernel.h"
 
@@ -10,3 +11,16 @@ extern "C" __global__ void CUTLASS_NINJA_ENTRY(ConvKernel::Params params) {
   ConvKernel kernel;
   kernel(params, *reinterpret_cast<ConvKernel::SharedStorage*>(shared_storage));
 }
+{%- if split_k_mode == "parallel" %}
+
+// Sums up the slices of K.
+extern "C" __global__ void CUTLASS_NINJA_REDUCTION_ENTRY(Reduction::Params params) {
+  Reduction::SharedStorage shared_storage;
+  Reduction()(params, shared_storage);
+}
+{%- endif %}
+
+{% set params = "ConvKernel::Params" -%}
+{% set shared_storage = "sizeof(ConvKernel::SharedStorage)" -%}
+{% set threads = "ConvKernel::kThreadCount" -%}
+{% include "device_half.cu" %}

@@ -1,17 +1,32 @@
 // The host half: the kernel behind the C interface of cutlass_ninja/conv2d.h.
 #include <new>
 
-#include "cutlass/conv/device/implicit_gemm_convolution.h"
 #include "cutlass_ninja/conv2d_host.h"
+#include "cutlass_ninja/module.h"
 #include "identity.h"
 #include "kernel.h"
 
+{% set parallel = split_k_mode == "parallel" %}
+extern "C" cutlass_ninja_conv2d_kernel const CUTLASS_NINJA_KERNEL;
+
 namespace {
 
-using Params = ConvKernel::Params;
-using Device = cutlass::conv::device::ImplicitGemmConvolution<ConvKernel>;
+{% set params = "ConvKernel::Params" -%}
+{% set shared_storage = "sizeof(ConvKernel::SharedStorage)" -%}
+{% set threads = "ConvKernel::kThreadCount" -%}
+{% include "host_half.cpp" %}
 
-static_assert(alignof(Params) <= CUTLASS_NINJA_PARAMS_ALIGNMENT,
+using Params = ConvKernel::Params;
+
+/// A parameter block.
+struct Block {
+  Params params;
+{%- if parallel %}
+  Reduction::Params reduction;
+{%- endif %}
+};
+
+static_assert(alignof(Block) <= CUTLASS_NINJA_PARAMS_ALIGNMENT,
               "a parameter block is aligned to CUTLASS_NINJA_PARAMS_ALIGNMENT bytes only");
 
 {% macro tensor(element, alignment) -%}
@@ -26,9 +41,11 @@ constexpr cutlass_ninja_conv2d_traits kTraits = {
     {{ tensor(element_a, alignment_a) }},
     {{ tensor(element_b, alignment_b) }},
     {{ tensor(element_c, alignment_c) }},
-    {{ tensor(element_c, alignment_c) }},
+    {{ tensor(element_d, alignment_c) }},
+{% include "epilogue/traits.cpp" %}    /*split_k_rounds=*/{{ 0 if parallel else 1 }},
 };
 
+{% include "epilogue/scale.cpp" %}
 /// A packed tensor at this place.
 template <class Ref>
 Ref packed(void const* data, cutlass::Tensor4DCoord const& extent) {
@@ -36,9 +53,8 @@ Ref packed(void const* data, cutlass::Tensor4DCoord const& extent) {
   return {elements, Ref::Layout::packed(extent)};
 }
 
-ConvKernel::Arguments lower(cutlass_ninja_conv2d_arguments const& g) {
-  using Epilogue = ConvKernel::EpilogueOutputOp;
-  using Compute = Epilogue::ElementCompute;
+/// `d` is where the kernel writes{{ " its sums of parts of K" if parallel }}.
+ConvKernel::Arguments lower(cutlass_ninja_conv2d_arguments const& g, void* d) {
   cutlass_ninja_conv2d_problem const& x = g.problem;
   cutlass::conv::Operator constexpr kind = ConvKernel::kConvolutionalOperator;
   cutlass::conv::Mode const mode = x.mode == CUTLASS_NINJA_CONVOLUTION
@@ -53,47 +69,116 @@ ConvKernel::Arguments lower(cutlass_ninja_conv2d_arguments const& g) {
               g.a, cutlass::conv::implicit_gemm_tensor_a_extent(kind, size)),
           packed<ConvKernel::TensorRefB>(
               g.b, cutlass::conv::implicit_gemm_tensor_b_extent(kind, size)),
+{%- if parallel %}
+          packed<ConvKernel::TensorRefC>(nullptr, output),
+          packed<ConvKernel::TensorRefC>(d, output),
+          {},
+          cutlass::conv::SplitKMode::kParallel
+{%- else %}
           packed<ConvKernel::TensorRefC>(g.c, output),
-          packed<ConvKernel::TensorRefC>(g.d, output),
-          Epilogue::Params(Compute(g.alpha), Compute(g.beta)),
-          cutlass::conv::SplitKMode::kSerial};
+          packed<ConvKernel::TensorRefC>(d, output),
+          scale(g),
+          cutlass::conv::SplitKMode::kSerial
+{%- endif %}
+{%- if has_broadcast %},
+          const_cast<void*>(g.epilogue.bias)
+{%- endif %}};
+}
+{% if parallel %}
+Reduction::Params lower_reduction(cutlass_ninja_conv2d_arguments const& g, Params const& params,
+                                  void* workspace) {
+  using Sum = Reduction::ElementWorkspace;
+  using Output = Reduction::ElementOutput;
+  cutlass::MatrixCoord const size = params.implicit_gemm_problem_size.mn();
+  cutlass::layout::RowMajor const layout(size.column());
+  return {size,
+          params.grid_tiled_shape.k(),
+          size_t(size.row()) * size.column(),
+          {static_cast<Sum*>(workspace), layout},
+          {static_cast<Output*>(g.d), layout},
+          {static_cast<Output*>(const_cast<void*>(g.c)), layout},
+          scale(g)};
+}
+{% endif %}
+/// How many thread blocks there are along each dimension, and slices of K.
+cutlass::gemm::GemmCoord tiled(ConvKernel::Arguments const& arguments) {
+  using Tile = ConvKernel::ThreadblockShape;
+  return ConvKernel::ThreadblockSwizzle().get_tiled_shape(
+      ConvKernel::kConvolutionalOperator, arguments.problem_size, {Tile::kM, Tile::kN, Tile::kK},
+      arguments.problem_size.split_k_slices);
 }
 
 cutlass_ninja_status can_implement(cutlass_ninja_conv2d_arguments const* g, char const** reason) {
   auto const status = cutlass_ninja::check_conv2d(kTraits, *g, reason);
   if (status != CUTLASS_NINJA_SUCCESS) return status;
-  if (Device::can_implement(lower(*g)) == cutlass::Status::kSuccess) return status;
-  return cutlass_ninja::refuse("CUTLASS's can_implement refuses the problem", reason);
+  ConvKernel::Arguments const arguments = lower(*g, g->d);
+{%- if parallel %}
+  cutlass::MatrixCoord const size = Params(arguments).implicit_gemm_problem_size.mn();
+  if (!cutlass_ninja::check_grid(Reduction::grid_shape(size), reason)) return CUTLASS_NINJA_NOT_SUPPORTED;
+{%- endif %}
+  dim3 const grid = ConvKernel::ThreadblockSwizzle().get_grid_shape(tiled(arguments));
+  if (!cutlass_ninja::check_grid(grid, reason)) return CUTLASS_NINJA_NOT_SUPPORTED;
+  bool const iterable =
+      ConvKernel::Mma::IteratorA::can_implement(arguments.problem_size) == cutlass::Status::kSuccess &&
+      ConvKernel::Mma::IteratorB::can_implement(arguments.problem_size) == cutlass::Status::kSuccess;
+  return iterable ? status : cutlass_ninja::refuse("CUTLASS's iterators refuse the problem", reason);
 }
 
 size_t workspace_bytes(cutlass_ninja_conv2d_arguments const* g) {
-  return Device::get_workspace_size(lower(*g));
+  ConvKernel::Arguments const arguments = lower(*g, g->d);
+  cutlass::gemm::GemmCoord const tiles = tiled(arguments);
+{%- if parallel %}
+  // The sums of the slices.
+  auto const sums = cutlass::conv::implicit_gemm_tensor_c_size(ConvKernel::kConvolutionalOperator, arguments.problem_size);
+  return sizeof(ConvKernel::ElementAccumulator) * sums * tiles.k();
+{%- else %}
+  // A semaphore for each tile of D.
+  return tiles.k() > 1 ? sizeof(int) * tiles.m() * tiles.n() : 0;
+{%- endif %}
 }
 
 cutlass_ninja_status initialize(cutlass_ninja_conv2d_arguments const* g, void* workspace,
-                                void* params, cudaStream_t stream) {
-  void const* entry = reinterpret_cast<void const*>(&CUTLASS_NINJA_ENTRY);
-  if (cutlass_ninja::reserve_shared_memory(entry, sizeof(ConvKernel::SharedStorage)) != cudaSuccess)
+                                void* params, cudaStream_t {{ "stream" if not parallel }}) {
+  void const* entry = kernel_entry();
+{%- if parallel %}
+  if (!reduction_entry()) return CUTLASS_NINJA_ERROR_INTERNAL;
+{%- endif %}
+  if (!entry ||
+      cutlass_ninja::reserve_shared_memory(entry, sizeof(ConvKernel::SharedStorage)) != cudaSuccess)
     return CUTLASS_NINJA_ERROR_INTERNAL;
-  ConvKernel::Arguments const arguments = lower(*g);
-  // Split-K slices take turns by semaphores, which must be 0 before a launch and are so after it.
-  if (cudaMemsetAsync(workspace, 0, Device::get_workspace_size(arguments), stream) != cudaSuccess)
+{%- if parallel %}
+  auto* block = new (params) Block{Params(lower(*g, workspace)), {}};
+  block->reduction = lower_reduction(*g, block->params, workspace);
+{%- else %}
+  ConvKernel::Arguments const arguments = lower(*g, g->d);
+  // Slices of K take turns by semaphores, which must be 0 before a launch and are so after it.
+  if (cudaMemsetAsync(workspace, 0, workspace_bytes(g), stream) != cudaSuccess)
     return CUTLASS_NINJA_ERROR_INTERNAL;
-  new (params) Params(arguments, static_cast<int*>(workspace));
+  new (params) Block{Params(arguments, static_cast<int*>(workspace))};
+{%- endif %}
   return CUTLASS_NINJA_SUCCESS;
 }
 
 cudaError_t run(void* params, cudaStream_t stream) {
-  void const* entry = reinterpret_cast<void const*>(&CUTLASS_NINJA_ENTRY);
+  auto* block = static_cast<Block*>(params);
   ConvKernel::ThreadblockSwizzle const swizzle;
-  dim3 const grid = swizzle.get_grid_shape(static_cast<Params*>(params)->grid_tiled_shape);
-  return cutlass_ninja::launch(entry, grid, dim3(ConvKernel::kThreadCount), dim3(1),
-                               sizeof(ConvKernel::SharedStorage), params, stream);
+  dim3 const grid = swizzle.get_grid_shape(block->params.grid_tiled_shape);
+  cudaError_t const error =
+      cutlass_ninja::launch(kernel_entry(), grid, dim3(ConvKernel::kThreadCount), dim3(1),
+                            sizeof(ConvKernel::SharedStorage), &block->params, stream);
+{%- if parallel %}
+  if (error != cudaSuccess) return error;
+  return cutlass_ninja::launch(reduction_entry(), Reduction::grid_shape(block->reduction.problem_size),
+                               Reduction::block_shape(), dim3(1), sizeof(Reduction::SharedStorage),
+                               &block->reduction, stream);
+{%- else %}
+  return error;
+{%- endif %}
 }
 
 }  // namespace
 
-extern "C" cutlass_ninja_conv2d_kernel const cutlass_ninja_kernel = {
+extern "C" cutlass_ninja_conv2d_kernel const CUTLASS_NINJA_KERNEL = {
     CUTLASS_NINJA_ABI_VERSION,
     CUTLASS_NINJA_DESCRIPTION,
     CUTLASS_NINJA_NAME,
@@ -104,13 +189,14 @@ extern "C" cutlass_ninja_conv2d_kernel const cutlass_ninja_kernel = {
     CUTLASS_NINJA_{{ element_epilogue | upper }},
     {
         sizeof(ConvKernel::SharedStorage),
-        sizeof(Params),
+        sizeof(Block),
         ConvKernel::kThreadCount,
         {1, 1, 1},
     },
+    load,
     can_implement,
     workspace_bytes,
     initialize,
     run,
-    /*element_math=*/CUTLASS_NINJA_{{ element_math | upper }},
+    /*element_math=*/CUTLASS_NINJA_{{ math_element | upper }},
 };

@@ -4,7 +4,7 @@ static_assert(alignof({{ block }}) <= CUTLASS_NINJA_PARAMS_ALIGNMENT,
 {% macro tensor(operand, alignment) -%}
 {CUTLASS_NINJA_{{ operand[0] | upper }}, {{ "CUTLASS_NINJA_COLUMN_MAJOR" if operand[1] == "n" else "CUTLASS_NINJA_ROW_MAJOR" }}, {{ alignment }}}
 {%- endmacro -%}
-extern "C" cutlass_ninja_gemm_kernel const cutlass_ninja_kernel = {
+extern "C" cutlass_ninja_gemm_kernel const CUTLASS_NINJA_KERNEL = {
     CUTLASS_NINJA_ABI_VERSION,
     CUTLASS_NINJA_DESCRIPTION,
     CUTLASS_NINJA_NAME,
@@ -22,17 +22,13 @@ extern "C" cutlass_ninja_gemm_kernel const cutlass_ninja_kernel = {
         {{ threads }},
         { {{ (cluster_shape | default([1, 1, 1])) | join(", ") }} },
     },
+    load,
     can_implement,
     workspace_bytes,
     initialize,
     run,
     /*element_math=*/CUTLASS_NINJA_{{ math_element | upper }},
-    {
-        CUTLASS_NINJA_BIAS_{{ bias | upper }},
-        CUTLASS_NINJA_{{ "VOID" if bias == "none" else element_d | upper }},
-        CUTLASS_NINJA_ACTIVATION_{{ activation | upper }},
-        CUTLASS_NINJA_BINARY_OP_{{ (binary_op | default("none")) | upper }},
-        CUTLASS_NINJA_ACTIVATION_{{ (unary_op | default("identity")) | upper }},
-    },
-    /*split_k_rounds=*/{{ 1 if split_k_mode | default("parallel") == "serial" and not stream_k else 0 }},
+{% include "epilogue/traits.cpp" %}    /*split_k_rounds=*/{{ 1 if split_k_mode | default("parallel") == "serial" and not stream_k else 0 }},
+    {{ parameters | default("nullptr") }},
+    {{ parameter_count | default(0) }},
 };

@@ -9,7 +9,7 @@ extern "C" {
 #endif
 
 /// Raised whenever a structure of this interface changes its layout or meaning.
-#define CUTLASS_NINJA_ABI_VERSION 2
+#define CUTLASS_NINJA_ABI_VERSION 3
 
 /// Alignment in bytes that a kernel's parameter block needs (128: a TMA descriptor's).
 #define CUTLASS_NINJA_PARAMS_ALIGNMENT 128
@@ -48,6 +48,15 @@ typedef struct {
   cutlass_ninja_layout layout;
   int alignment;
 } cutlass_ninja_tensor;
+
+/// A run-time parameter: an integer that changes how a kernel computes and not what, and that may
+/// be chosen anew for each problem.
+typedef struct {
+  char const* name;
+  char const* help;
+  int const* choices;  ///< the first is the default
+  int choice_count;
+} cutlass_ninja_parameter;
 
 /// What the compiler decided about the kernel's device half.
 typedef struct {

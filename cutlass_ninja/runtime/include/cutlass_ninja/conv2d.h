@@ -1,10 +1,13 @@
-/// The C interface of a two-dimensional convolution kernel, D = alpha * conv(A, B) + beta * C.
+/// The C interface of a two-dimensional convolution kernel, D = epilogue(alpha * conv(A, B), beta *
+/// C); see cutlass_ninja/epilogue.h. D is a matrix of as many columns as it has channels (wgrad: of
+/// filter elements).
 #pragma once
 
 #include <stddef.h>
 #include <stdint.h>
 
 #include "cutlass_ninja/abi.h"
+#include "cutlass_ninja/epilogue.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -55,12 +58,14 @@ typedef struct {
   cutlass_ninja_conv_mode mode;
 } cutlass_ninja_conv2d_problem;
 
-/// One problem with its operands in device memory. C is read only when beta != 0.
+/// One problem with its operands in device memory. C is read when beta != 0, and always by a
+/// residual block.
 typedef struct {
   cutlass_ninja_conv2d_problem problem;
   void const *a, *b, *c;
   void* d;
   double alpha, beta;
+  cutlass_ninja_epilogue_arguments epilogue;
 } cutlass_ninja_conv2d_arguments;
 
 /// What kind of convolution kernel it is.
@@ -71,6 +76,10 @@ typedef struct {
   cutlass_ninja_group_mode group_mode;
   int tile_n;  ///< columns of D's matrix that one thread block computes
   cutlass_ninja_tensor a, b, c, d;
+  cutlass_ninja_epilogue epilogue;
+  /// Whether slices of K are summed one after the other in D itself, and so each time rounded to
+  /// its type.
+  int split_k_rounds;
 } cutlass_ninja_conv2d_traits;
 
 /// A convolution kernel: what it is, and how to run it. Its members are those of
@@ -86,6 +95,7 @@ typedef struct {
   cutlass_ninja_element element_epilogue;
   cutlass_ninja_footprint footprint;
 
+  cutlass_ninja_status (*load)(char const** reason);
   cutlass_ninja_status (*can_implement)(cutlass_ninja_conv2d_arguments const*, char const** reason);
   size_t (*workspace_bytes)(cutlass_ninja_conv2d_arguments const*);
   cutlass_ninja_status (*initialize)(cutlass_ninja_conv2d_arguments const*, void* workspace,

@@ -92,8 +92,12 @@ inline char const* conv2d_split_fault(cutlass_ninja_conv2d_traits const& traits,
       traits.iterator_algorithm == CUTLASS_NINJA_FEW_CHANNELS)
     return "split_k_slices is not 1, but the few_channels and fixed_channels iterators do not "
            "split K";
+  if (!traits.split_k_rounds) return nullptr;
   if (element_bytes(traits.d.element) == 1)
-    return "split_k_slices is not 1, but partial sums would saturate D's 8-bit integers";
+    return "split_k_slices is not 1; a serial split would saturate D after each slice: use "
+           "split_k_mode parallel";
+  if (traits.epilogue.binary_op != CUTLASS_NINJA_BINARY_OP_NONE)
+    return "split_k_slices is not 1; a residual block cannot be applied in parts";
   return nullptr;
 }
 
@@ -108,6 +112,10 @@ inline char const* conv2d_operands_fault(cutlass_ninja_conv2d_traits const& trai
   if (operands.d.channels % traits.d.alignment != 0 || !is_aligned(traits.d, g.d))
     return "D's channels or pointer do not meet its alignment";
   if (!is_aligned(traits.c, g.c)) return "C's pointer does not meet its alignment";
+  cutlass_ninja_tensor const bias{traits.epilogue.element_bias, traits.d.layout,
+                                  traits.d.alignment};
+  if (traits.epilogue.bias != CUTLASS_NINJA_BIAS_NONE && !is_aligned(bias, g.epilogue.bias))
+    return "the bias's pointer does not meet D's alignment";
   auto large = [](Conv2dOperand const& operand, cutlass_ninja_tensor const& tensor) {
     return operand.elements * static_cast<double>(element_bytes(tensor.element)) >= 0x1p31;
   };

@@ -24,6 +24,7 @@ typedef struct {
   double alpha, beta;
   int split_k_slices;  ///< slices of K that are summed on their own; 1: no split
   cutlass_ninja_epilogue_arguments epilogue;
+  int const* parameters;  ///< one for each of the kernel's; null: the defaults
 } cutlass_ninja_gemm_arguments;
 
 /// A GEMM kernel: what it is, and how to run it. A parameter block is caller-allocated host memory
@@ -40,6 +41,9 @@ typedef struct {
   cutlass_ninja_element element_epilogue;  ///< the type in which alpha and beta are applied
   cutlass_ninja_footprint footprint;
 
+  /// Loads the kernel's device half and compares it with the host half. `initialize` does it, too,
+  /// but does not say what is wrong: `*reason` (if not null) gets a static string. Needs a GPU.
+  cutlass_ninja_status (*load)(char const** reason);
   /// Whether the kernel runs this problem. Needs no GPU. `*reason` (if not null) gets a static
   /// string that says why not.
   cutlass_ninja_status (*can_implement)(cutlass_ninja_gemm_arguments const*, char const** reason);
@@ -60,6 +64,9 @@ typedef struct {
   /// Whether slices of K are summed one after the other in D itself, and so each time rounded to
   /// its type.
   int split_k_rounds;
+
+  cutlass_ninja_parameter const* parameters;
+  int parameter_count;
 } cutlass_ninja_gemm_kernel;
 
 /// The profiler's command line for one GEMM kernel; `main` of every GEMM profiler calls it.

@@ -8,9 +8,6 @@
 #include "cutlass_ninja/launch.h"
 #include "cutlass_ninja/operand.h"
 
-/// The translation unit's kernel.
-extern "C" cutlass_ninja_gemm_kernel const cutlass_ninja_kernel;
-
 namespace cutlass_ninja {
 
 /// Whether a pointer, its leading dimension and, in a batch, its stride meet the operand's
@@ -21,6 +18,12 @@ inline bool is_aligned(cutlass_ninja_tensor const& tensor, size_t element_bytes,
   return reinterpret_cast<uintptr_t>(pointer) % (tensor.alignment * element_bytes) == 0 &&
          leading_dimension % tensor.alignment == 0 &&
          (batch_count == 1 || batch_stride % tensor.alignment == 0);
+}
+
+/// The value of the kernel's run-time parameter `index`.
+inline int parameter(cutlass_ninja_gemm_kernel const& kernel, cutlass_ninja_gemm_arguments const& g,
+                     int index) {
+  return g.parameters ? g.parameters[index] : kernel.parameters[index].choices[0];
 }
 
 /// Refuses a problem whose operands do not meet the kernel's alignment, naming the operand, a

@@ -1,4 +1,5 @@
 // The device half: the kernel's entry point, under a name that no other kernel has.
+#include "cutlass_ninja/module.h"
 #include "identity.h"
 #include "kernel.h"
 
@@ -17,3 +18,8 @@ extern "C" __global__ void CUTLASS_NINJA_REDUCTION_ENTRY(Reduction::Params param
   Reduction()(params, shared_storage);
 }
 {%- endif %}
+
+{% set params = "GemmKernel::Params" -%}
+{% set shared_storage = "sizeof(GemmKernel::SharedStorage)" -%}
+{% set threads = "GemmKernel::kThreadCount" -%}
+{% include "device_half.cu" %}

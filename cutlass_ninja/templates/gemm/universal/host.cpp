@@ -2,13 +2,27 @@
 #include <new>
 
 #include "cutlass_ninja/gemm_host.h"
+#include "cutlass_ninja/module.h"
 #include "identity.h"
 #include "kernel.h"
 {% set parallel = split_k_mode == "parallel" -%}
 {% set residual = epilogue_functor == "linear_combination_residual_block" -%}
 {% set first, second = ("b", "a") if transposed else ("a", "b") %}
+extern "C" cutlass_ninja_gemm_kernel const CUTLASS_NINJA_KERNEL;
+
 namespace {
 
+{% set params = "GemmKernel::Params" -%}
+{% set shared_storage = "sizeof(GemmKernel::SharedStorage)" -%}
+{% set threads = "GemmKernel::kThreadCount" -%}
+{% include "host_half.cpp" %}
+{% set splits = not residual and (parallel or stream_k or type_c not in ("int8_t", "uint8_t")) -%}
+{% if splits -%}
+constexpr int kSlices[] = {1, 2, 4, 8, 16};
+constexpr cutlass_ninja_parameter kParameters[] = {
+    {"split_k_slices", "slices of K that are summed on their own", kSlices, 5}};
+{% set parameters, parameter_count = "kParameters", 1 %}
+{% endif -%}
 using Params = GemmKernel::Params;
 {% if parallel %}
 /// A parameter block.
@@ -30,19 +44,7 @@ struct Block {
 };
 {%- endif %}
 
-OutputOp::Params scale(cutlass_ninja_gemm_arguments const& g) {
-  using Compute = OutputOp::ElementCompute;
-{%- if activation == "leaky_relu" and has_broadcast %}
-  return {Compute(g.alpha), Compute(g.beta), {Compute(g.epilogue.leaky_relu_slope)}};
-{%- elif activation == "leaky_relu" %}
-  OutputOp::Params scaled(Compute(g.alpha), Compute(g.beta));
-  scaled.leaky_alpha = Compute(g.epilogue.leaky_relu_slope);
-  return scaled;
-{%- else %}
-  return {Compute(g.alpha), Compute(g.beta)};
-{%- endif %}
-}
-
+{% include "epilogue/scale.cpp" %}
 GemmKernel::Arguments lower(cutlass_ninja_gemm_arguments const& g) {
   bool const batched = g.batch_count > 1;
   cutlass::gemm::GemmCoord const size({{ "g.n, g.m, g.k" if transposed else "g.m, g.n, g.k" }});
@@ -72,8 +74,8 @@ GemmKernel::Arguments lower(cutlass_ninja_gemm_arguments const& g) {
 {% if stream_k %}
 /// Stream-K shares the work among all thread blocks that the GPU runs at once.
 Params lower_params(cutlass_ninja_gemm_arguments const& g) {
-  void const* entry = reinterpret_cast<void const*>(&CUTLASS_NINJA_ENTRY);
-  cutlass_ninja::reserve_shared_memory(entry, sizeof(GemmKernel::SharedStorage));
+  void const* entry = kernel_entry();
+  if (entry) cutlass_ninja::reserve_shared_memory(entry, sizeof(GemmKernel::SharedStorage));
   return Params(lower(g), cutlass_ninja::multiprocessors(),
                 cutlass_ninja::occupancy(entry, GemmKernel::kThreadCount, sizeof(GemmKernel::SharedStorage)));
 }
@@ -98,7 +100,7 @@ Reduction::Params lower_reduction(cutlass_ninja_gemm_arguments const& g, Params 
 {%- endif %}
 
 cutlass_ninja_status can_implement(cutlass_ninja_gemm_arguments const* g, char const** reason) {
-  auto status = cutlass_ninja::check_operands(cutlass_ninja_kernel, *g, reason);
+  auto status = cutlass_ninja::check_operands(CUTLASS_NINJA_KERNEL, *g, reason);
   if (status != CUTLASS_NINJA_SUCCESS) return status;
 {%- if parallel %}
   if (g->batch_count > 1)
@@ -133,8 +135,12 @@ size_t workspace_bytes(cutlass_ninja_gemm_arguments const* g) {
 
 cutlass_ninja_status initialize(cutlass_ninja_gemm_arguments const* g, void* workspace,
                                 void* params, cudaStream_t {{ "stream" if not parallel }}) {
-  void const* entry = reinterpret_cast<void const*>(&CUTLASS_NINJA_ENTRY);
-  if (cutlass_ninja::reserve_shared_memory(entry, sizeof(GemmKernel::SharedStorage)) != cudaSuccess)
+  void const* entry = kernel_entry();
+{%- if parallel %}
+  if (!reduction_entry()) return CUTLASS_NINJA_ERROR_INTERNAL;
+{%- endif %}
+  if (!entry ||
+      cutlass_ninja::reserve_shared_memory(entry, sizeof(GemmKernel::SharedStorage)) != cudaSuccess)
     return CUTLASS_NINJA_ERROR_INTERNAL;
 {%- if parallel %}
   auto* block = new (params) Block{lower_params(*g), {}};
@@ -154,7 +160,6 @@ cutlass_ninja_status initialize(cutlass_ninja_gemm_arguments const* g, void* wor
 }
 
 cudaError_t run(void* params, cudaStream_t stream) {
-  void const* entry = reinterpret_cast<void const*>(&CUTLASS_NINJA_ENTRY);
   auto* block = static_cast<Block*>(params);
 {%- if stream_k %}
   if (block->params.init_workspace(block->workspace, stream) != cutlass::Status::kSuccess)
@@ -162,12 +167,11 @@ cudaError_t run(void* params, cudaStream_t stream) {
 {%- endif %}
   dim3 const grid = block->params.get_grid_dims();
   cudaError_t const error =
-      cutlass_ninja::launch(entry, grid, dim3(GemmKernel::kThreadCount), dim3(1),
+      cutlass_ninja::launch(kernel_entry(), grid, dim3(GemmKernel::kThreadCount), dim3(1),
                             sizeof(GemmKernel::SharedStorage), &block->params, stream);
 {%- if parallel %}
   if (error != cudaSuccess) return error;
-  void const* reduction = reinterpret_cast<void const*>(&CUTLASS_NINJA_REDUCTION_ENTRY);
-  return cutlass_ninja::launch(reduction, Reduction::grid_shape(block->reduction.problem_size),
+  return cutlass_ninja::launch(reduction_entry(), Reduction::grid_shape(block->reduction.problem_size),
                                Reduction::block_shape(), dim3(1), sizeof(Reduction::SharedStorage),
                                &block->reduction, stream);
 {%- else %}
@@ -177,7 +181,5 @@ cudaError_t run(void* params, cudaStream_t stream) {
 
 }  // namespace
 
-{% set threads = "GemmKernel::kThreadCount" %}
 {% set block = "Block" %}
-{% set shared_storage = "sizeof(GemmKernel::SharedStorage)" %}
 {% include "gemm/kernel_table.cpp" %}

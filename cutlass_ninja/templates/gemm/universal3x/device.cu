@@ -1,4 +1,5 @@
 // The device half: the kernel's entry point, under a name that no other kernel has.
+#include "cutlass_ninja/module.h"
 #include "identity.h"
 #include "kernel.h"
 
@@ -12,3 +13,8 @@ extern "C" __global__ void __launch_bounds__(GemmKernel::MaxThreadsPerBlock,
   GemmKernel kernel;
   kernel(params, shared_storage);
 }
+
+{% set params = "GemmKernel::Params" -%}
+{% set shared_storage = "GemmKernel::SharedStorageSize" -%}
+{% set threads = "GemmKernel::MaxThreadsPerBlock" -%}
+{% include "device_half.cu" %}

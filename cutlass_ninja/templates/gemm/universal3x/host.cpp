@@ -2,11 +2,37 @@
 #include <new>
 
 #include "cutlass_ninja/gemm_host.h"
+#include "cutlass_ninja/module.h"
 #include "identity.h"
 #include "kernel.h"
 
+extern "C" cutlass_ninja_gemm_kernel const CUTLASS_NINJA_KERNEL;
+
 namespace {
 
+{% set params = "GemmKernel::Params" -%}
+{% set shared_storage = "GemmKernel::SharedStorageSize" -%}
+{% set threads = "GemmKernel::MaxThreadsPerBlock" -%}
+{% include "host_half.cpp" %}
+
+{% set persistent = "Pingpong" in kernel_schedule or "Cooperative" in kernel_schedule -%}
+{% if persistent -%}
+/// What a persistent tile scheduler takes at run time. The values of RasterOrderOptions: 0 leaves the order to CUTLASS.
+enum Parameter { kRasterOrder, kMaxSwizzleSize };
+constexpr int kRasterOrders[] = {0, 1, 2};
+constexpr int kMaxSwizzleSizes[] = {1, 2, 4, 8};
+{% if tile_scheduler == "StreamK" -%}
+constexpr int kSlices[] = {1, 2, 4, 8};
+{% endif -%}
+constexpr cutlass_ninja_parameter kParameters[] = {
+    {"raster_order", "order of the tiles: 0 by shape, 1 along M, 2 along N", kRasterOrders, 3},
+    {"max_swizzle_size", "width of the bands of tiles that follow one another", kMaxSwizzleSizes, 4},
+{%- if tile_scheduler == "StreamK" %}
+    {"split_k_slices", "slices of K that are summed on their own", kSlices, 4},
+{%- endif %}
+};
+{% set parameters, parameter_count = "kParameters", (3 if tile_scheduler == "StreamK" else 2) %}
+{% endif -%}
 {% if tile_scheduler == "StreamK" -%}
 /// A parameter block. The kernel leaves its barriers as they are in the end: each launch must begin with a workspace
 /// initialized anew.
@@ -80,11 +106,17 @@ GemmKernel::Arguments lower(cutlass_ninja_gemm_arguments const& g, int multiproc
   arguments.scheduler.splits = g.split_k_slices;
 {%- endif %}
   arguments.hw_info.sm_count = multiprocessors;
+{%- if persistent %}
+  auto const& kernel = CUTLASS_NINJA_KERNEL;
+  auto& scheduler = arguments.scheduler;
+  scheduler.raster_order = static_cast<decltype(scheduler.raster_order)>(cutlass_ninja::parameter(kernel, g, kRasterOrder));
+  scheduler.max_swizzle_size = cutlass_ninja::parameter(kernel, g, kMaxSwizzleSize);
+{%- endif %}
   return arguments;
 }
 
 cutlass_ninja_status can_implement(cutlass_ninja_gemm_arguments const* g, char const** reason) {
-  auto status = cutlass_ninja::check_operands(cutlass_ninja_kernel, *g, reason);
+  auto status = cutlass_ninja::check_operands(CUTLASS_NINJA_KERNEL, *g, reason);
   if (status != CUTLASS_NINJA_SUCCESS) return status;
 {%- if tile_scheduler != "StreamK" %}
   if (g->split_k_slices > 1)
@@ -101,8 +133,8 @@ size_t workspace_bytes(cutlass_ninja_gemm_arguments const* g) {
 
 cutlass_ninja_status initialize(cutlass_ninja_gemm_arguments const* g, void* workspace,
                                 void* params, cudaStream_t stream) {
-  void const* entry = reinterpret_cast<void const*>(&CUTLASS_NINJA_ENTRY);
-  if (cutlass_ninja::reserve_shared_memory(entry, GemmKernel::SharedStorageSize) != cudaSuccess)
+  void const* entry = kernel_entry();
+  if (!entry || cutlass_ninja::reserve_shared_memory(entry, GemmKernel::SharedStorageSize) != cudaSuccess)
     return CUTLASS_NINJA_ERROR_INTERNAL;
 {%- if not portable_cluster %}
   if (cutlass_ninja::allow_large_cluster(entry) != cudaSuccess) return CUTLASS_NINJA_ERROR_INTERNAL;
@@ -119,21 +151,18 @@ cutlass_ninja_status initialize(cutlass_ninja_gemm_arguments const* g, void* wor
 }
 
 cudaError_t run(void* params, cudaStream_t stream) {
-  void const* entry = reinterpret_cast<void const*>(&CUTLASS_NINJA_ENTRY);
   auto* block = static_cast<Block*>(params);
 {%- if tile_scheduler == "StreamK" %}
   if (GemmKernel::initialize_workspace(block->arguments, block->workspace, stream) != cutlass::Status::kSuccess)
     return cudaErrorUnknown;
 {%- endif %}
   dim3 const grid = GemmKernel::get_grid_shape(block->params);
-  return cutlass_ninja::launch(entry, grid, GemmKernel::get_block_shape(),
+  return cutlass_ninja::launch(kernel_entry(), grid, GemmKernel::get_block_shape(),
                                dim3({{ cluster_shape | join(", ") }}),
                                GemmKernel::SharedStorageSize, &block->params, stream);
 }
 
 }  // namespace
 
-{% set threads = "GemmKernel::MaxThreadsPerBlock" %}
 {% set block = "Block" %}
-{% set shared_storage = "GemmKernel::SharedStorageSize" %}
 {% include "gemm/kernel_table.cpp" %}

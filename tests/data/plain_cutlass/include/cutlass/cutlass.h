@@ -30,6 +30,11 @@ struct Sm90 {};
 }  // namespace arch
 
 namespace gemm {
+struct GemmCoord {
+  int m_, n_, k_;
+  GemmCoord(int m, int n, int k) : m_(m), n_(n), k_(k) {}
+};
+
 enum class GemmUniversalMode { kGemm, kBatched };
 
 template <int M, int N, int K>

@@ -27,6 +27,15 @@ struct CollectiveBuilder {
     using ElementD = D;
     using ElementScalar = typename Fusion::ElementScalar;
     struct SharedStorage {};
+    struct Arguments {
+      struct Thread {
+        ElementScalar alpha, beta;
+      } thread;
+      C const* ptr_C;
+      cute::Stride dC;
+      D* ptr_D;
+      cute::Stride dD;
+    };
   };
 };
 

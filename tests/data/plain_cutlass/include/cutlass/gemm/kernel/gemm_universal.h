@@ -15,9 +15,7 @@ struct GemmUniversal {
 
   struct Arguments {
     GemmUniversalMode mode;
-    struct {
-      int m, n, k;
-    } problem;
+    GemmCoord problem;
     int batch_count;
     typename Epilogue::Params epilogue;
     void const *a, *b, *c;

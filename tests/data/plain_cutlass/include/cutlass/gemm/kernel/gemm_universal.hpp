@@ -52,15 +52,7 @@ struct GemmUniversal {
       ElementB const* ptr_B;
       StrideB dB;
     } mainloop;
-    struct {
-      struct {
-        typename Epilogue::ElementScalar alpha, beta;
-      } thread;
-      ElementC const* ptr_C;
-      StrideC dC;
-      ElementD* ptr_D;
-      StrideD dD;
-    } epilogue;
+    typename Epilogue::Arguments epilogue;
     struct {
       int sm_count;
     } hw_info;

@@ -1,0 +1,222 @@
+"""`cutlass-ninja profile`: measures the kernels of a build."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import signal
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from fnmatch import fnmatchcase
+from types import FrameType
+
+from .. import baseline, choose, clock, contenders, generate, problems, results, store
+from ..choose import Query
+from ..errors import BuildError, InputError, MachineError
+from ..manifest import Problem
+from ..plan import KernelTarget
+from ..process import Interrupted
+from ..progress import Progress
+from ..store import Status
+from ..sweep import Options, Summary, Sweep
+from .arguments import (
+    add_archs,
+    add_folder,
+    add_manifests,
+    add_only,
+    add_tools,
+    build_folder,
+    counted,
+    current_plan,
+    current_request,
+    parser,
+    print_json,
+    request,
+    say,
+)
+from .choices import table
+
+_DESCRIPTION = """\
+Run the built profilers over the manifests' problems on the GPUs of this machine, and keep what they measure in
+cache/results.sqlite. What has been measured there on the same GPU, with the same driver, is not measured again: after
+Ctrl-C, the same command goes on where it stopped.
+
+First every kernel is verified and timed briefly. What is within 20 % of the best for its problem is tried with other
+run-time parameters; what is within 10 % is measured until the standard error is small; and what is within 3 % is
+measured again in turns, together with cuBLASLt, before one is called the best. A kernel that crashes, hangs or gives
+nonsense costs its own remaining problems and nothing else."""
+
+_EPILOG = (
+    "exit codes: 0 fine; 1 a result was wrong or a kernel failed; 2 wrong input or call; 3 no GPU; 130 interrupted"
+)
+
+
+def run(arguments: Sequence[str]) -> int:
+    """The command `profile`. Raises CutlassNinjaError, KeyboardInterrupt."""
+    options = _parse(arguments)
+    folder = build_folder(options.folder, create=False)
+    targets, wanted = _selected(options, folder)
+    os.chdir(folder)
+    states = store.survey(targets)
+    built = contenders.of_targets(targets, states)
+    _say_unbuilt([target for target in targets if states[target.key].status is not Status.CACHED])
+    if not built:
+        raise BuildError("error: none of the kernels has been built; run ninja first")
+    gpus = contenders.gpus(built[0], options.devices)
+    rivals: list[contenders.Contender] = []
+    if options.baseline:
+        found = baseline.find(current_plan(), built)
+        rivals = found.contenders
+        say(found.message)
+    progress = Progress()
+    with results.open_results(options.results, write=True) as opened:
+        sweep = Sweep([*built, *rivals], wanted, gpus, opened, _sweep_options(options), progress)
+        try:
+            with _interruptible():
+                summary = sweep.run()
+        except Interrupted as interrupted:
+            say("interrupted: what was measured is kept; the same command goes on from here")
+            return interrupted.exit_code
+    chosen = choose.best(sweep.results(), wanted, Query(cache=options.cache))
+    if options.json:
+        print_json({"summary": summary.to_json(), "best": [choice.to_json() for choice in chosen]})
+    else:
+        print("\n".join(table(chosen)))
+    for line in _lines(summary, options.exhaustive):
+        say(line)
+    return 1 if summary.undone else 0
+
+
+def _parse(arguments: Sequence[str]) -> argparse.Namespace:
+    parsed = parser("profile", _DESCRIPTION, _EPILOG)
+    add_manifests(parsed, optional="those of the build folder's build.ninja")
+    add_folder(parsed)
+    add_archs(parsed)
+    add_only(parsed)
+    add_tools(parsed)
+    parsed.add_argument(
+        "--problem",
+        action="append",
+        default=[],
+        metavar="m=M,n=N,...",
+        help="a problem more; [1,2] for a value: several",
+    )
+    parsed.add_argument(
+        "--devices", type=_ordinals, metavar="N,...", help="the GPUs by CUDA's ordinals (default: all that are visible)"
+    )
+    parsed.add_argument("--results", default=results.RESULTS, metavar="FILE", help=f"default: {results.RESULTS}")
+    parsed.add_argument("--cache", choices=("cold", "warm"), default="cold", help="whether operands lie in the L2")
+    parsed.add_argument("--relative-stderr", type=float, metavar="PERCENT", help="of the mean, to be reached (0.5)")
+    parsed.add_argument("--profiling-duration", type=float, metavar="MS", help="the most for one measurement (1000)")
+    parsed.add_argument("--timeout", type=float, default=120, metavar="S", help="for one problem of one kernel (120)")
+    parsed.add_argument("--exhaustive", action="store_true", help="measure everything to full precision")
+    parsed.add_argument("--force", action="store_true", help="measure again what has been measured, and replace it")
+    parsed.add_argument("--retry-failed", action="store_true", help="measure again what was wrong or failed")
+    parsed.add_argument("--no-baseline", dest="baseline", action="store_false", help="do not run cuBLASLt beside")
+    parsed.add_argument("--json", action="store_true", help="print an object: what was done, and the best kernels")
+    options = parsed.parse_args(arguments)
+    if options.results != results.RESULTS:
+        options.results = os.path.abspath(options.results)
+    return options
+
+
+def _ordinals(text: str) -> list[int]:
+    try:
+        return [int(part) for part in text.split(",")]
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r}: expected ordinals, as 0 or 0,2") from None
+
+
+def _selected(options: argparse.Namespace, folder: str) -> tuple[list[KernelTarget], list[Problem]]:
+    """The kernels and the problems that are asked for. Raises InputError, MachineError."""
+    if options.manifests:
+        targets = _targets_of_manifests(options, folder)
+        found = problems.of_manifests(options.manifests)
+    else:
+        here = os.getcwd()
+        os.chdir(folder)
+        targets = [
+            target
+            for target in current_plan().kernels
+            if not options.only or any(fnmatchcase(target.kernel.name, glob) for glob in options.only)
+        ]
+        manifests = list(current_request(options).manifests)
+        # Beside a copied cache there may be no manifest: problems can be named.
+        readable = all(map(os.path.exists, manifests)) or not options.problem
+        found = problems.of_manifests(manifests) if readable else []
+        os.chdir(here)
+    kinds = sorted({target.kernel.operation for target in targets})
+    found = [problem for problem in found if problem.operation in kinds]
+    wanted = [*found, *problems.given(options.problem, kinds)]
+    if not targets:
+        raise InputError(f"error: --only {' '.join(options.only)} matches none of the build's kernels")
+    if not wanted:
+        raise InputError(
+            "error: there is no problem to measure; add `problems` to the manifest, or name one by --problem"
+        )
+    return targets, wanted
+
+
+def _targets_of_manifests(options: argparse.Namespace, folder: str) -> list[KernelTarget]:
+    """The manifests' kernels with their keys: computed, or, where there is no compiler, from the build's plan."""
+    asked = request(options)
+    selection = generate.select(asked)
+    try:
+        tools = generate.find_toolchain(asked, selection)
+    except MachineError as error:
+        here = os.getcwd()
+        os.chdir(folder)
+        kernels = list(selection.kernels.values())
+        known = [target for target in current_plan().kernels if target.kernel in kernels]
+        os.chdir(here)
+        if not known:
+            raise error
+        return known
+    return list(generate.plan(asked, selection, tools, folder).kernels)
+
+
+def _say_unbuilt(targets: Sequence[KernelTarget]) -> None:
+    if targets:
+        say(f"{counted(len(targets), 'kernel')} left out, which ninja has not built: {targets[0].label}...")
+
+
+def _sweep_options(options: argparse.Namespace) -> Options:
+    flags = {"relative-stderr": options.relative_stderr, "profiling-duration": options.profiling_duration}
+    return Options(
+        cache=options.cache,
+        flags=tuple(f"--{name}={value:g}" for name, value in flags.items() if value is not None),
+        timeout_s=options.timeout,
+        force=options.force,
+        retry_failed=options.retry_failed,
+        exhaustive=options.exhaustive,
+    )
+
+
+@contextmanager
+def _interruptible() -> Iterator[None]:
+    """Have the signals that end a process raise Interrupted."""
+
+    def interrupt(signum: int, frame: FrameType | None) -> None:
+        raise Interrupted(signum)
+
+    signals = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    previous = {one: signal.signal(one, interrupt) for one in signals if signal.getsignal(one) is not signal.SIG_IGN}
+    try:
+        yield
+    finally:
+        for one, handler in previous.items():
+            signal.signal(one, handler)
+
+
+def _lines(summary: Summary, exhaustive: bool) -> Iterator[str]:
+    spent = sum(summary.seconds.values())
+    yield f"{summary.measured} measured in {clock.duration(spent)}, {summary.reused} known before"
+    if summary.dropped and not exhaustive:
+        line = f"{summary.dropped} dropped after the coarse pass, which saved about {clock.duration(summary.saved_s)}"
+        if summary.coarse_error is not None:
+            line += f"; coarse and full medians differed by {100 * summary.coarse_error:.1f} % at most"
+        yield line + " (--exhaustive measures all fully)"
+    if summary.ties_cut > 0:
+        yield f"up to {summary.ties_cut} more kernels of a problem were within 3 % of its best than take part in finals"
+    if summary.undone:
+        yield f"{counted(summary.undone, 'result')} wrong or failed (--retry-failed measures them again)"

@@ -1,0 +1,64 @@
+"""What `cutlass_ninja.best` does: the results and the build of a folder -> choices."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from . import choose, results
+from .choose import Choice, Query
+from .errors import BuildError, InputError
+from .manifest import Problem
+from .operations import OPERATIONS
+from .places import nearest
+from .plan import Plan
+from .store import PLAN
+
+
+def best(
+    problem: Mapping[str, Any] | Sequence[Mapping[str, Any]] = (),
+    *,
+    operation: str = "gemm",
+    folder: str = ".",
+    results_file: str | None = None,
+    gpu: str = "*",
+    cache: str = "cold",
+    predict: bool = False,
+    every: bool = False,
+) -> list[Choice]:
+    """The fastest verified kernel for one problem or several, for each signature and GPU; for all measured by default.
+
+    A problem gives its operation's fields by name, `{"m": 4096, "n": 4096, "k": 64}`; those left out have their
+    defaults. `folder` is the build folder, of whose kernels one is chosen; `every`: of all that were ever measured.
+    Raises InputError, MachineError.
+    """
+    given = [problem] if isinstance(problem, Mapping) else list(problem)
+    problems = [Problem(operation, _complete(operation, values)) for values in given]
+    path = results_file or os.path.join(folder, results.RESULTS)
+    with results.open_results(path, write=False) as opened:
+        measured = opened.all()
+    return choose.best(measured, problems, Query(None if every else keys(folder), cache, gpu), predict=predict)
+
+
+def keys(folder: str) -> set[str] | None:
+    """The keys of a build folder's kernels; None where nothing was built."""
+    try:
+        return {target.key for target in Plan.read(Path(folder, PLAN)).kernels}
+    except BuildError:
+        return None
+
+
+def _complete(operation: str, values: Mapping[str, Any]) -> dict[str, Any]:
+    fields = {field.name: field for field in OPERATIONS[operation].problem_fields}
+    for name in values:
+        if name not in fields:
+            near = nearest(name, fields)
+            hint = f"; did you mean {near!r}?" if near else f" (one of {', '.join(fields)})"
+            raise InputError(f"error: a {operation} problem has no {name!r}{hint}")
+    missing = [name for name, field in fields.items() if field.required and name not in values]
+    if missing:
+        raise InputError(f"error: a {operation} problem needs {', '.join(missing)}")
+    defaults = {name: field.default for name, field in fields.items() if field.default is not None}
+    return defaults | dict(values)

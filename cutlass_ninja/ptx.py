@@ -1,0 +1,60 @@
+"""Cutting one kernel out of the PTX of a batch (PTX ISA, "State Spaces, Types, and Variables", "Directives")."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from .pieces import Piece, Pieces
+
+_NAME = re.compile(r"[A-Za-z_$][\w$]*")
+_ITEM = re.compile(r"\s*\.(?:visible|weak|extern|common|entry|func|global|const|shared)\b")
+_DECLARED = re.compile(
+    r"\.entry\s+([\w$]+)"
+    r"|\.func\s+(?:\([^)]*\)\s*)?([\w$]+)"
+    r"|\.(?:global|const|shared)\b[^=;{]*?([A-Za-z_$][\w$]*)\s*(?:\[[^]]*\]\s*)*(?:[=;]|$)"
+)
+_LOCAL_VARIABLE = re.compile(r"\.(?:global|const)\b")
+_HEADER = (".version", ".target", ".address_size")
+
+
+class Ptx:
+    """A PTX module: a header, and items, each of them a function or a variable."""
+
+    def __init__(self, text: str) -> None:
+        self._header = "".join(f"{line}\n" for line in text.splitlines() if line.startswith(_HEADER))
+        self._pieces = Pieces(map(_piece, _items(text)))
+
+    def part(self, entry: str) -> str:
+        """The module with one entry only, what is named after it (`entry` and _), and what they use.
+
+        Variables that are local to the module are numbered anew: their names tell what else was compiled. Raises
+        BuildError without such an entry.
+        """
+        pieces = self._pieces.reached([entry, *(name for name in self._pieces.names if name.startswith(f"{entry}_"))])
+        local = [piece.names[0] for piece in pieces if _LOCAL_VARIABLE.match(piece.text)]
+        renamed = {name: f"local_{place}" for place, name in enumerate(dict.fromkeys(local))}
+        text = "".join(piece.text for piece in pieces)
+        return f"{self._header}\n" + (_NAME.sub(lambda name: renamed.get(name[0], name[0]), text) if renamed else text)
+
+
+def _items(text: str) -> Iterator[list[str]]:
+    """The lines of each item, without comments."""
+    lines: list[str] = []
+    depth = 0
+    for line in text.splitlines():
+        code = line.partition("//")[0].rstrip()
+        if not code or not (lines or _ITEM.match(code)):
+            continue
+        lines.append(code)
+        depth += code.count("{") - code.count("}")
+        if depth == 0 and code.endswith((";", "}")):
+            yield lines
+            lines = []
+
+
+def _piece(lines: list[str]) -> Piece:
+    text = "".join(f"{line}\n" for line in lines)
+    declared = _DECLARED.search(text)
+    name = next(filter(None, declared.groups()), "") if declared else ""
+    return Piece(text, (name,), tuple(used for used in dict.fromkeys(_NAME.findall(text)) if used != name))

@@ -1,0 +1,480 @@
+"""The sweep: which kernel is measured on which problem, how precisely, and in what order.
+
+1. Coarse: every kernel, with its default parameters, is verified and timed briefly.
+2. Parameters: of what is within SEARCHED of the best, one run-time parameter after the other is varied.
+3. Full: what is within PROMISING of the best is measured to the precision asked for. The rest stays coarse.
+4. Finals: what is within FINALISTS of the best is measured again, in rounds that take turns, with the baseline.
+
+A problem is measured on one GPU of each model, so that its kernels are compared on the same chip; several GPUs share
+the problems. What the results hold already is not measured again.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import OrderedDict, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import dataclass, field
+from itertools import product
+from typing import Any
+
+from . import clock
+from .contenders import Contender, Gpu
+from .manifest import Problem
+from .problems import canonical, text
+from .progress import Progress
+from .ranking import group, within
+from .results import OURS, Result, Results, with_rounds
+from .session import LostError, Session, StoppedError
+
+SEARCHED = 0.20
+PROMISING = 0.10
+FINALISTS = 0.03
+MAX_FINALISTS = 12
+"""The most kernels of one problem that take part in its finals, baselines aside."""
+ROUNDS = 5
+"""How often each finalist is measured."""
+REPEATS = 3
+"""How often the later stages are repeated, as they change which kernels are near the best."""
+
+UNDONE = ("failed", "crashed", "timed_out", "incorrect", "skipped")
+"""The statuses of what did not work; --retry-failed measures it again."""
+
+_COARSE = ("--relative-stderr=2", "--profiling-duration=40", "--warmup-duration=5", "--warmup-iterations=3")
+_COARSE_AT_LEAST = "--min-iterations=8"
+_FINAL = ("--profiling-duration=200", "--verification-enabled=false")
+_MAX_SESSIONS = 8
+"""Processes that are kept waiting during the finals of one GPU: each holds some memory of it."""
+
+_Identity = tuple[str, str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """How to measure."""
+
+    cache: str = "cold"
+    flags: tuple[str, ...] = ()
+    """Further flags of the profilers, for what is measured to full precision."""
+    timeout_s: float = 120
+    """For one problem, with its verification."""
+    force: bool = False
+    retry_failed: bool = False
+    exhaustive: bool = False
+    """Everything to full precision, with all combinations of parameters."""
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """One thing to measure."""
+
+    contender: Contender
+    problem: Problem
+    parameters: Mapping[str, int]
+
+    @property
+    def identity(self) -> _Identity:
+        """That of its result."""
+        return (self.contender.key, canonical(self.problem.values), canonical(self.parameters))
+
+    def __str__(self) -> str:
+        return f"{self.contender.kernel} {text(self.problem.operation, self.problem.values, self.parameters)}"
+
+
+@dataclass
+class Summary:
+    """What a sweep did."""
+
+    measured: int = 0
+    """Measurements made, rounds of finals counted once for each finalist."""
+    reused: int = 0
+    """Results that were there before, and are still good."""
+    undone: int = 0
+    """Of all results of the sweep's kernels and problems, those that are of no use: wrong, failed, timed out..."""
+    dropped: int = 0
+    """Results that stayed coarse."""
+    seconds: dict[str, float] = field(default_factory=dict)
+    """Time spent by stage, all GPUs together."""
+    saved_s: float = 0
+    """About what measuring everything to full precision would have taken more."""
+    coarse_error: float | None = None
+    """The largest difference, as a fraction, between a coarse median and the full one: dropping was right as long as it
+    is well below PROMISING."""
+    ties_cut: int = 0
+    """Kernels within FINALISTS that were too many to take part in finals."""
+
+    def to_json(self) -> dict[str, Any]:
+        """What `--json` prints."""
+        return vars(self)
+
+
+class Sweep:
+    """A sweep of contenders over problems on GPUs. `run` it once."""
+
+    def __init__(
+        self,
+        contenders: Sequence[Contender],
+        problems: Sequence[Problem],
+        gpus: Sequence[Gpu],
+        results: Results,
+        options: Options,
+        progress: Progress,
+    ) -> None:
+        self._contenders = {contender.key: contender for contender in contenders}
+        self._problems = {(one.operation, canonical(one.values)): one for one in problems}
+        self._gpus = gpus
+        self._results = results
+        self._options = options
+        self._progress = progress
+        self._lock = threading.Lock()
+        self._stop = threading.Event()
+        self._found: dict[Gpu, dict[_Identity, Result]] = {gpu: {} for gpu in gpus}
+        self._old: dict[Gpu, set[_Identity]] = {gpu: set() for gpu in gpus}
+        self._coarse: dict[tuple[Gpu, _Identity], float] = {}
+        self._times: dict[str, list[float]] = defaultdict(list)
+        self.summary = Summary()
+
+    def run(self) -> Summary:
+        """Measure what is missing. Raises MachineError, InputError if results cannot be written."""
+        self._recall()
+        shares = self._shares()
+        if self._options.exhaustive:
+            self._stage(
+                "full", {gpu: self._missing(gpu, self._combinations(shares[gpu]), "full") for gpu in self._gpus}
+            )
+        else:
+            self._stage("coarse", {gpu: self._missing(gpu, self._first(gpu, shares[gpu])) for gpu in self._gpus})
+            for step in range(max((len(one.parameters) for one in self._contenders.values()), default=0)):
+                self._stage("search", {gpu: self._missing(gpu, self._variants(gpu, step)) for gpu in self._gpus})
+        for _ in range(REPEATS):
+            tasks = {gpu: self._promising(gpu) for gpu in self._gpus}
+            if not any(tasks.values()):
+                break
+            self._stage("full", tasks)
+        for _ in range(REPEATS):
+            finals = {gpu: self._finals(gpu) for gpu in self._gpus}
+            if not any(finals.values()):
+                break
+            self._in_turns(finals)
+        self._summarize()
+        return self.summary
+
+    def results(self) -> list[Result]:
+        """All results of these contenders and problems on these GPUs, old and new."""
+        return [result for found in self._found.values() for result in found.values()]
+
+    # What is known, and who measures what.
+
+    def _recall(self) -> None:
+        """Take over what earlier runs measured."""
+        by_place = {gpu.place: gpu for gpu in self._gpus}
+        for result in self._results.all():
+            gpu = by_place.get(result.place)
+            wanted = result.key in self._contenders and (result.operation, result.identity[1]) in self._problems
+            if gpu and wanted and result.cache == self._options.cache:
+                self._old[gpu].add(result.identity)
+                if not self._options.force and not (self._options.retry_failed and result.status in UNDONE):
+                    self._found[gpu][result.identity] = result
+                    self.summary.reused += 1
+
+    def _shares(self) -> dict[Gpu, list[Problem]]:
+        """The problems of each GPU: one GPU of each model has it, the one that has measured most of it already."""
+        shares: dict[Gpu, list[Problem]] = {gpu: [] for gpu in self._gpus}
+        for model in dict.fromkeys(gpu.place.gpu for gpu in self._gpus):
+            peers = [gpu for gpu in self._gpus if gpu.place.gpu == model]
+            for (_, values), problem in self._problems.items():
+                known = {gpu: sum(identity[1] == values for identity in self._old[gpu]) for gpu in peers}
+                chosen = max(peers, key=lambda gpu: (known[gpu], -len(shares[gpu])))
+                shares[chosen].append(problem)
+        return shares
+
+    def _pairs(self, problems: Sequence[Problem]) -> Iterator[tuple[Contender, Problem]]:
+        for contender in self._contenders.values():
+            for problem in problems:
+                if problem.operation == contender.operation:
+                    yield contender, problem
+
+    def _first(self, gpu: Gpu, problems: Sequence[Problem]) -> Iterator[Task]:
+        """Everything with its defaults; what is measured again, with all parameters that it was measured with."""
+        for contender, problem in self._pairs(problems):
+            yield Task(contender, problem, _defaults(contender, problem))
+        for task in self._combinations(problems):
+            if task.identity in self._old[gpu]:
+                yield task
+
+    def _combinations(self, problems: Sequence[Problem]) -> Iterator[Task]:
+        for contender, problem in self._pairs(problems):
+            choices = contender.choices(problem.values)
+            for values in product(*choices.values()):
+                yield Task(contender, problem, dict(zip(choices, values)))
+
+    def _variants(self, gpu: Gpu, step: int) -> Iterator[Task]:
+        """For what is near the best: the best parameters so far, with each other choice of the parameter `step`."""
+        for rivals in self._groups(gpu):
+            best: dict[str, Result] = {}
+            for result in within(rivals, SEARCHED, noise=True):
+                best.setdefault(result.key, result)
+            for result in best.values():
+                contender, problem = self._contenders[result.key], self._problem(result)
+                for name, choices in list(contender.choices(problem.values).items())[step : step + 1]:
+                    for choice in choices:
+                        yield Task(contender, problem, {**result.parameters, name: choice})
+
+    def _missing(self, gpu: Gpu, tasks: Iterable[Task], precision: str = "coarse") -> list[Task]:
+        found = self._found[gpu]
+        by_identity = {task.identity: task for task in tasks}
+        return [
+            task
+            for identity, task in by_identity.items()
+            if identity not in found
+            or (precision == "full" and found[identity].verified and found[identity].precision == "coarse")
+        ]
+
+    def _promising(self, gpu: Gpu) -> list[Task]:
+        """What deserves full precision and does not have it."""
+        near = (result for rivals in self._groups(gpu) for result in within(rivals, PROMISING, noise=True))
+        return [self._task(result) for result in near if result.precision == "coarse"]
+
+    def _finals(self, gpu: Gpu) -> list[list[Result]]:
+        """Groups of finalists that have not been measured together, baselines among them."""
+        finals = []
+        by_group: dict[tuple[str, ...], list[Result]] = {}
+        for rivals in self._groups(gpu):
+            best: dict[str, Result] = {}
+            for result in within(rivals, FINALISTS):
+                best.setdefault(result.key, result)
+            finalists = list(best.values())
+            self.summary.ties_cut = max(self.summary.ties_cut, len(finalists) - MAX_FINALISTS)
+            by_group.setdefault(group(rivals[0]), []).extend(finalists[:MAX_FINALISTS])
+        for finalists in by_group.values():
+            ours = any(result.provider == OURS for result in finalists)
+            if ours and len(finalists) > 1 and any(result.precision != "final" for result in finalists):
+                finals.append(finalists)
+        return finals
+
+    def _groups(self, gpu: Gpu) -> list[list[Result]]:
+        """The results that compete: of one group and one provider."""
+        groups: dict[tuple[str, ...], list[Result]] = {}
+        for result in list(self._found[gpu].values()):
+            if result.verified:
+                groups.setdefault((*group(result), result.provider), []).append(result)
+        return list(groups.values())
+
+    def _task(self, result: Result) -> Task:
+        return Task(self._contenders[result.key], self._problem(result), dict(result.parameters))
+
+    def _problem(self, result: Result) -> Problem:
+        return self._problems[result.operation, result.identity[1]]
+
+    # Measuring.
+
+    def _stage(self, name: str, tasks: Mapping[Gpu, Sequence[Task]]) -> None:
+        """Measure tasks, each kernel's by one process; the GPUs at the same time."""
+        total = sum(len(share) for share in tasks.values())
+        if not total:
+            return
+        precision = "full" if name == "full" else "coarse"
+
+        def work(gpu: Gpu) -> None:
+            by_kernel: dict[str, list[Task]] = {}
+            for task in tasks[gpu]:
+                by_kernel.setdefault(task.contender.key, []).append(task)
+            for own in by_kernel.values():
+                self._measure(gpu, own, precision)
+
+        self._everywhere(name, total, work)
+
+    def _everywhere(self, name: str, total: int, work: Callable[[Gpu], None]) -> None:
+        """Do the work of a stage on all GPUs at once, until it is done or the user interrupts it."""
+        self._progress.begin(name, total)
+        started = time.monotonic()
+
+        def until_stopped(gpu: Gpu) -> None:
+            with suppress(StoppedError):
+                work(gpu)
+
+        with ThreadPoolExecutor(len(self._gpus)) as pool:
+            try:
+                for future in [pool.submit(until_stopped, gpu) for gpu in self._gpus]:
+                    future.result()
+            except BaseException:
+                self._stop.set()
+                raise
+            finally:
+                self._progress.end()
+                spent = self.summary.seconds.get(name, 0.0) + time.monotonic() - started
+                self.summary.seconds[name] = round(spent, 3)
+
+    def _measure(self, gpu: Gpu, tasks: Sequence[Task], precision: str) -> None:
+        """Measure one kernel's tasks; once its process is lost, the rest is skipped."""
+        flags = (*_COARSE, _COARSE_AT_LEAST) if precision == "coarse" else self._options.flags
+        try:
+            session = self._session(gpu, tasks[0].contender)
+        except LostError as lost:
+            return self._lose(gpu, tasks, precision, lost)
+        with session:
+            for place, task in enumerate(tasks):
+                started = time.monotonic()
+                try:
+                    line = self._ask(session, task, flags)
+                except LostError as lost:
+                    return self._lose(gpu, tasks[place:], precision, lost)
+                with self._lock:
+                    self._times[precision].append(time.monotonic() - started)
+                result = self._result(gpu, task, precision, line)
+                if precision == "coarse" and result.median_ms:
+                    self._coarse[gpu, task.identity] = result.median_ms
+                self._keep(gpu, [result])
+                self._progress.step(str(task))
+
+    def _ask(self, session: Session, task: Task, flags: Sequence[str]) -> dict[str, Any]:
+        parameters = [f"--{name}={value}" for name, value in task.parameters.items()]
+        every = [*parameters, f"--cache={self._options.cache}", *flags]
+        # What is a parameter to this kernel may be a field of the problem to others: split_k_slices.
+        fields = {name: value for name, value in task.problem.values.items() if name not in task.parameters}
+        return session.ask(fields, every, self._options.timeout_s)
+
+    def _session(self, gpu: Gpu, contender: Contender) -> Session:
+        return Session([*contender.command, f"--device={gpu.ordinal}"], contender.key, self._stop.is_set)
+
+    def _lose(self, gpu: Gpu, tasks: Sequence[Task], precision: str, lost: LostError) -> None:
+        """Record what a kernel's process died of, and that the rest was not run."""
+        first, *rest = tasks
+        results = [self._failure(gpu, first, precision, lost.status, lost.reason)]
+        unsupported = lost.status == "not_supported"  # The whole GPU, and so every problem.
+        status = lost.status if unsupported else "skipped"
+        reason = lost.reason if unsupported else f"not run: {lost.status} before, at {first}"
+        results += [self._failure(gpu, task, precision, status, reason) for task in rest]
+        self._keep(gpu, results)
+        self._progress.step(str(first), len(tasks))
+
+    def _in_turns(self, finals: Mapping[Gpu, Sequence[Sequence[Result]]]) -> None:
+        """Measure finalists in rounds, in which they take turns, forwards and backwards."""
+
+        def work(gpu: Gpu) -> None:
+            sessions = _Sessions(lambda contender: self._session(gpu, contender))
+            try:
+                for finalists in finals[gpu]:
+                    self._final(gpu, finalists, sessions)
+            finally:
+                sessions.close()
+
+        self._everywhere("finals", ROUNDS * sum(len(one) for groups in finals.values() for one in groups), work)
+
+    def _final(self, gpu: Gpu, finalists: Sequence[Result], sessions: _Sessions) -> None:
+        lines: dict[_Identity, list[dict[str, Any]]] = {result.identity: [] for result in finalists}
+        flags = (*self._options.flags, *_FINAL)
+        for turn in range(ROUNDS):
+            for result in finalists if turn % 2 == 0 else reversed(finalists):
+                if result.identity not in lines:
+                    continue
+                task = self._task(result)
+                try:
+                    line = self._ask(sessions.of(task.contender), task, flags)
+                except LostError as lost:
+                    sessions.forget(task.contender)
+                    line = {"status": lost.status, "reason": lost.reason}
+                if line["status"] == "success" and line["runtime_median_ms"] is not None:
+                    lines[result.identity].append(line)
+                else:
+                    # What works only sometimes is no winner.
+                    del lines[result.identity]
+                    self._keep(
+                        gpu, [self._failure(gpu, task, "final", line["status"], f"in a final: {line['reason']}")]
+                    )
+                self._progress.step(str(task))
+        now = clock.text(clock.now())
+        measured = [result for result in finalists if result.identity in lines]
+        self._keep(gpu, [with_rounds(result, lines[result.identity], now) for result in measured])
+
+    # Results.
+
+    def _result(self, gpu: Gpu, task: Task, precision: str, line: dict[str, Any]) -> Result:
+        known = {"kernel", "key", "operation", "status", "reason", "parameters", "cache", *task.problem.values}
+        record = {name: value for name, value in line.items() if name not in known}
+        return self._of(gpu, task, precision, line["status"], line["reason"] or "", record)
+
+    def _failure(self, gpu: Gpu, task: Task, precision: str, status: str, reason: str) -> Result:
+        if status != "skipped":
+            self._progress.say(f"{status}: {task}: {reason}")
+        return self._of(gpu, task, precision, status, reason, {})
+
+    def _of(self, gpu: Gpu, task: Task, precision: str, status: str, reason: str, record: Mapping[str, Any]) -> Result:
+        contender = task.contender
+        return Result(
+            provider=contender.provider,
+            kernel=contender.kernel,
+            key=contender.key,
+            operation=contender.operation,
+            arch=contender.arch,
+            config=contender.config,
+            problem=task.problem.values,
+            parameters=task.parameters,
+            cache=self._options.cache,
+            place=gpu.place,
+            precision=precision,
+            status=status,
+            reason=reason,
+            record=record,
+            environment=contender.environment,
+            measured_at=clock.text(clock.now()),
+        )
+
+    def _keep(self, gpu: Gpu, results: Sequence[Result]) -> None:
+        self._results.put_all(results)
+        for result in results:
+            if result.record and result.status in ("incorrect", "failed"):
+                self._progress.say(f"{result.status}: {self._task(result)}: {result.reason}")
+            with self._lock:
+                self._found[gpu][result.identity] = result
+                self.summary.measured += 1
+
+    def _summarize(self) -> None:
+        results = [(gpu, result) for gpu, found in self._found.items() for result in found.values()]
+        self.summary.undone = sum(result.status in UNDONE for _, result in results)
+        self.summary.dropped = sum(result.verified and result.precision == "coarse" for _, result in results)
+        full, coarse = (self._times[name] for name in ("full", "coarse"))
+        if full and coarse:
+            each = sum(full) / len(full)
+            # Everything would have been measured once, fully, and nothing coarsely.
+            self.summary.saved_s = round(max(self.summary.dropped * each - sum(coarse), 0.0), 1)
+        errors = [
+            abs(self._coarse[gpu, result.identity] / result.median_ms - 1)
+            for gpu, result in results
+            if result.precision != "coarse" and result.median_ms and (gpu, result.identity) in self._coarse
+        ]
+        self.summary.coarse_error = round(max(errors), 4) if errors else None
+
+
+def _defaults(contender: Contender, problem: Problem) -> dict[str, int]:
+    """The parameters that are used unless others are chosen."""
+    return {name: choices[0] for name, choices in contender.choices(problem.values).items()}
+
+
+class _Sessions:
+    """The processes that wait for their turns; beyond _MAX_SESSIONS the one that has waited longest ends."""
+
+    def __init__(self, start: Callable[[Contender], Session]) -> None:
+        self._start = start
+        self._open: OrderedDict[str, Session] = OrderedDict()
+
+    def of(self, contender: Contender) -> Session:
+        """The contender's process. Raises LostError."""
+        session = self._open.pop(contender.key, None) or self._start(contender)
+        self._open[contender.key] = session
+        if len(self._open) > _MAX_SESSIONS:
+            self._open.popitem(last=False)[1].close()
+        return session
+
+    def forget(self, contender: Contender) -> None:
+        """End the contender's process."""
+        if session := self._open.pop(contender.key, None):
+            session.close()
+
+    def close(self) -> None:
+        """End all."""
+        while self._open:
+            self._open.popitem()[1].close()

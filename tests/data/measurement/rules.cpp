@@ -1,0 +1,81 @@
+// The rules of measuring, which need no GPU, behind a command line: a line of results for each
+// call.
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+
+#include "cache_mode.h"
+#include "conditions.h"
+#include "sampling.h"
+#include "statistics.h"
+
+using namespace cutlass_ninja;
+
+namespace {
+
+/// copies BYTES L2_BYTES cold|warm
+int copies(char** argv) {
+  CacheMode const mode = std::string(argv[2]) == "warm" ? CacheMode::kWarm : CacheMode::kCold;
+  std::printf("%lld\n", static_cast<long long>(
+                            rotation_copies(std::atoll(argv[0]), std::atoll(argv[1]), mode)));
+  return 0;
+}
+
+/// sample ITERATIONS MIN_ITERATIONS RELATIVE_STDERR DURATION_MS LAUNCH_MS NOISE THROTTLED: takes
+/// samples whose launches last LAUNCH_MS, alternately more and less by the fraction NOISE; the
+/// first THROTTLED chunks are discarded.
+int sample(char** argv) {
+  double const launch_ms = std::atof(argv[4]), noise = std::atof(argv[5]);
+  int throttled = std::atoi(argv[6]);
+  Sampling sampling(
+      {std::atoll(argv[0]), std::atoll(argv[1]), std::atof(argv[2]), std::atof(argv[3])},
+      launch_ms);
+  int64_t chunks = 0, largest = 0;
+  double sign = 1;
+  while (int64_t const samples = sampling.next()) {
+    ++chunks;
+    if (samples > largest) largest = samples;
+    for (int64_t i = 0; i < samples; ++i) {
+      double const ms =
+          launch_ms * (1 + sign * noise) * static_cast<double>(sampling.launches_per_sample());
+      throttled > 0 ? sampling.discard(ms) : sampling.keep(ms);
+      sign = -sign;
+    }
+    --throttled;
+  }
+  std::printf("%lld %lld %lld %lld %lld %.9g %s\n", static_cast<long long>(sampling.kept().size()),
+              static_cast<long long>(sampling.launches_per_sample()),
+              static_cast<long long>(sampling.discarded()), static_cast<long long>(chunks),
+              static_cast<long long>(largest), sampling.relative_stderr(),
+              stop_name(sampling.stop()));
+  return 0;
+}
+
+/// summarize MS...
+int statistics(int argc, char** argv) {
+  std::vector<double> samples;
+  for (int i = 0; i < argc; ++i) samples.push_back(std::atof(argv[i]));
+  Statistics const s = summarize(samples);
+  std::printf("%lld %.9g %.9g %.9g %.9g %.9g %.9g %.9g\n", static_cast<long long>(s.count),
+              s.median, s.mean, s.min, s.max, s.p5, s.p95, s.stddev);
+  return 0;
+}
+
+/// throttle MASK: whether samples are discarded, and the reasons.
+int throttle(char** argv) {
+  uint64_t const mask = std::strtoull(argv[0], nullptr, 16);
+  std::printf("%d", is_throttled(mask));
+  for (std::string const& name : throttle_names(mask)) std::printf(" %s", name.c_str());
+  std::printf("\n");
+  return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  std::string const what = argv[1];
+  if (what == "copies") return copies(argv + 2);
+  if (what == "sample") return sample(argv + 2);
+  if (what == "summarize") return statistics(argc - 2, argv + 2);
+  return throttle(argv + 2);
+}

@@ -1,0 +1,142 @@
+"""The rules of measuring, as far as they need no GPU: how many launches and copies, when to stop, what to discard."""
+
+from __future__ import annotations
+
+import shutil
+import statistics
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from gpu.plain_profiler import RUNTIME
+
+Call = Callable[..., list[str]]
+
+MB = 10**6
+UNITS = ("sampling.cpp", "conditions.cpp", "statistics.cpp")
+
+
+@pytest.fixture(scope="session")
+def rules(tmp_path_factory: pytest.TempPathFactory) -> Call:
+    """Calls tests/data/measurement/rules.cpp; gives the words that it prints."""
+    program = tmp_path_factory.mktemp("measurement") / "rules"
+    source = Path(__file__).parent / "data" / "measurement" / "rules.cpp"
+    units = [str(RUNTIME / "src" / unit) for unit in UNITS]
+    compiler = shutil.which("g++")
+    assert compiler, "the tests need g++, as cutlass-ninja does"
+    include = f"-I{RUNTIME / 'src'}"
+    subprocess.run([compiler, "-std=c++17", "-Wall", "-Werror", include, source, *units, "-o", program], check=True)
+
+    def call(*arguments: object) -> list[str]:
+        return subprocess.run(
+            [program, *map(str, arguments)], check=True, capture_output=True, text=True
+        ).stdout.split()
+
+    return call
+
+
+@pytest.mark.parametrize(
+    ("bytes", "l2_bytes", "mode", "copies"),
+    [
+        (402 * MB, 50 * MB, "cold", 1),
+        (101 * MB, 50 * MB, "cold", 1),
+        (100 * MB, 50 * MB, "cold", 2),
+        (6 * MB, 50 * MB, "cold", 17),
+        (6 * MB, 50 * MB, "warm", 1),
+        (96, 50 * MB, "cold", 4096),
+        (0, 50 * MB, "cold", 4096),
+    ],
+)
+def test_copies_are_more_than_twice_the_l2(bytes: int, l2_bytes: int, mode: str, copies: int, rules: Call) -> None:
+    assert rules("copies", bytes, l2_bytes, mode) == [str(copies)]
+    if 1 < copies < 4096:
+        assert (copies - 1) * bytes <= 2 * l2_bytes < copies * bytes
+
+
+def sample(
+    rules: Call, launch_ms: float, noise: float = 0.0, *, iterations: int = 0, throttled: int = 0, **plan: float
+) -> dict[str, object]:
+    words = rules(
+        "sample", iterations, plan.get("min_iterations", 50), plan.get("relative_stderr", 0.005),
+        plan.get("duration_ms", 1000), launch_ms, noise, throttled,
+    )  # fmt: skip
+    names = ("samples", "launches", "discarded", "chunks", "largest")
+    return dict(zip(names, map(int, words))) | {"stderr": float(words[5]), "stop": words[6]}
+
+
+def test_short_kernels_are_timed_many_at_a_time(rules: Call) -> None:
+    assert sample(rules, 0.01)["launches"] == 50
+    assert sample(rules, 0.4)["launches"] == 2
+    assert sample(rules, 0.5)["launches"] == sample(rules, 700)["launches"] == 1
+    assert sample(rules, 0.0001)["launches"] == 256
+
+
+@pytest.mark.parametrize("launch_ms", [0.002, 0.05, 0.5, 3, 15])
+def test_a_steady_kernel_is_sampled_until_the_gpu_has_settled(launch_ms: float, rules: Call) -> None:
+    done = sample(rules, launch_ms)
+    launches = done["samples"] * done["launches"]  # type: ignore[operator]
+    assert done["stop"] == "relative_stderr"
+    assert done["samples"] >= 16 and launches >= 50 and launches * launch_ms >= 50 * (1 - 1e-9)  # type: ignore[operator]
+
+
+def test_a_noisy_kernel_is_sampled_until_its_mean_is_known(rules: Call) -> None:
+    done = sample(rules, 0.5, 0.2)
+    # The relative standard error of n samples at +-20 % is 0.2 / sqrt(n - 1).
+    assert done["stop"] == "relative_stderr" and done["stderr"] <= 0.005  # type: ignore[operator]
+    assert done["samples"] == pytest.approx((0.2 / 0.005) ** 2 + 1, abs=20)
+    assert sample(rules, 0.5, 0.2, relative_stderr=0.02)["samples"] == pytest.approx(101, abs=20)
+
+
+def test_the_time_limit_ends_what_does_not_become_precise(rules: Call) -> None:
+    done = sample(rules, 1, 0.9, duration_ms=200)
+    assert done["stop"] == "duration" and 200 <= done["samples"] <= 210  # type: ignore[operator]
+    assert sample(rules, 3000, 0.0)["samples"] == 1
+
+
+def test_a_sample_is_never_more_than_a_stream_can_queue(rules: Call) -> None:
+    for launch_ms in (0.0001, 0.002, 0.05, 1, 40):
+        done = sample(rules, launch_ms)
+        assert done["largest"] * done["launches"] <= 256  # type: ignore[operator]
+        assert done["largest"] == 1 or done["largest"] * done["launches"] * launch_ms <= 10 * (1 + 1e-9)  # type: ignore[operator]
+
+
+@pytest.mark.parametrize(("iterations", "samples", "launches"), [(1, 1, 1), (3, 3, 1), (100, 17, 6), (1000, 20, 50)])
+def test_a_number_of_iterations_is_kept_to(iterations: int, samples: int, launches: int, rules: Call) -> None:
+    done = sample(rules, 0.01, 0.9, iterations=iterations)
+    assert (done["samples"], done["launches"], done["stop"]) == (samples, launches, "iterations")
+
+
+def test_throttled_samples_count_towards_the_time_alone(rules: Call) -> None:
+    done = sample(rules, 1, throttled=2)
+    assert (done["discarded"], done["stop"]) == (20, "relative_stderr")
+    assert done["samples"] >= 50  # type: ignore[operator]
+    done = sample(rules, 1, throttled=10**6, duration_ms=100)
+    assert (done["samples"], done["discarded"], done["stop"]) == (0, 100, "duration")
+    assert sample(rules, 1, throttled=10**6, iterations=30)["discarded"] == 30
+
+
+def test_statistics_are_those_of_the_standard_library(rules: Call) -> None:
+    samples = [1.5, 1.25, 9.75, 1.375, 1.4375, 1.3125, 1.75]
+    count, median, mean, low, high, p5, p95, stddev = map(float, rules("summarize", *samples))
+    assert (count, median, low, high) == (7, statistics.median(samples), min(samples), max(samples))
+    assert mean == pytest.approx(statistics.mean(samples))
+    assert stddev == pytest.approx(statistics.stdev(samples))
+    cuts = statistics.quantiles(samples, n=20, method="inclusive")
+    assert (p5, p95) == (pytest.approx(cuts[0]), pytest.approx(cuts[-1]))
+    assert rules("summarize", 2)[-1] == "0"
+
+
+@pytest.mark.parametrize(
+    ("mask", "discards", "names"),
+    [
+        (0x0, "0", []),
+        (0x3, "0", []),
+        (0x4, "0", ["sw_power_cap"]),
+        (0x24, "1", ["sw_power_cap", "sw_thermal_slowdown"]),
+        (0x48, "1", ["hw_slowdown", "hw_thermal_slowdown"]),
+        (0x80, "1", ["hw_power_brake_slowdown"]),
+    ],
+)
+def test_what_throttling_discards(mask: int, discards: str, names: list[str], rules: Call) -> None:
+    assert rules("throttle", hex(mask)) == [discards, *names]

@@ -1,0 +1,227 @@
+"""`profile`, `best` and `results` as commands, on kernels whose profilers measure nothing and say so quickly."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from conftest import Ran
+from plain import NAMES, Project, copy_package
+
+import cutlass_ninja
+from cutlass_ninja import baseline, toolchain
+from cutlass_ninja.errors import InputError
+from cutlass_ninja.toolchain import Toolchain
+
+Start = Callable[..., Project]
+
+HOPPER = next(name for name, kernel in NAMES.items() if kernel == "hopper")
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Project:
+    """The plain project, built."""
+    try:
+        toolchain.find()
+    except Exception as error:  # The fixture `tools` of a session cannot be used by a module.
+        pytest.skip(str(error))
+    package = copy_package(tmp_path_factory.mktemp("package"))
+    project = Project.create(tmp_path_factory.mktemp("built"), package)
+    project.generated()
+    project.built()
+    return project
+
+
+@pytest.fixture
+def project(built: Project, tmp_path: Path) -> Project:
+    """A copy of it in which nothing has been measured."""
+    return built.copied(tmp_path / "project")
+
+
+def rows(project: Project) -> list[tuple[str, str, str, str]]:
+    connection = sqlite3.connect(project.path / "cache/results.sqlite")
+    found = connection.execute("SELECT kernel, problem, status, precision FROM results ORDER BY 1, 2").fetchall()
+    connection.close()
+    return [(NAMES[kernel], *rest) for kernel, *rest in found]
+
+
+def profiled(project: Project, *arguments: str) -> Ran:
+    ran = project.generate("profile", *arguments)
+    assert ran.code == 0, ran.err
+    return ran
+
+
+PROBLEM = '{"alpha":1,"batch_count":1,"beta":0,"k":64,"m":64,"n":64,"split_k_slices":1}'
+
+
+def test_profile_measures_the_builds_kernels_on_its_problems(project: Project) -> None:
+    ran = profiled(project)
+    assert [row[:3] for row in rows(project)] == [
+        (name, PROBLEM, "success") for name in ("ampere3", "ampere4", "hopper")
+    ] or (
+        sorted(row[:3] for row in rows(project))
+        == [(name, PROBLEM, "success") for name in ("ampere3", "ampere4", "hopper")]
+    )
+    assert "m=64 n=64 k=64" in ran.out
+    assert "no baseline: " in ran.err
+    assert "measured in" in ran.err
+
+
+def test_a_second_profile_measures_nothing(project: Project) -> None:
+    profiled(project)
+    before = (project.path / "cache/results.sqlite").read_bytes()
+    ran = profiled(project)
+    assert "0 measured in " in ran.err and "3 known before" in ran.err
+    assert (project.path / "cache/results.sqlite").read_bytes() == before
+
+
+def test_ninja_profile_does_the_same(project: Project) -> None:
+    ran = project.ninja("profile")
+    assert ran.code == 0, ran.out + ran.err
+    assert len(rows(project)) == 3
+    assert project.built().nothing_to_do
+
+
+def test_problems_can_be_added_and_kernels_chosen(project: Project) -> None:
+    profiled(project, "--problem", "m=[16,32],n=8,k=8,beta=1", "--only", HOPPER)
+    found = [(name, json.loads(problem)) for name, problem, *_ in rows(project)]
+    assert [(name, one["m"], one["beta"]) for name, one in found] == [
+        ("hopper", 16, 1),
+        ("hopper", 32, 1),
+        ("hopper", 64, 0),
+    ]
+
+
+def test_manifests_can_be_named(project: Project) -> None:
+    text = (project.path / "m.yaml").read_text().replace("m: 64", "m: 128")
+    project.write("other.yaml", text)
+    profiled(project, "other.yaml")
+    assert {json.loads(problem)["m"] for _, problem, *_ in rows(project)} == {128}
+
+
+def test_json_holds_what_was_done_and_the_best(project: Project) -> None:
+    told = json.loads(profiled(project, "--json").out)
+    assert list(told) == ["summary", "best"]
+    assert told["summary"]["measured"] >= 3 and told["summary"]["undone"] == 0
+    assert {choice["gpu"] for choice in told["best"]} == {"Plain GPU"}
+    assert all(choice["percent_of_peak"] is None and choice["factor"] is None for choice in told["best"])
+
+
+def test_results_survive_a_rebuild_and_a_changed_kernel_has_its_own(project: Project) -> None:
+    profiled(project)
+    project.profiler("hopper").unlink()
+    assert project.rebuilt() == {"hopper"}
+    assert "0 measured in " in profiled(project).err
+    project.edit("cutlass/include/cutlass/gemm/kernel/gemm_universal.hpp")
+    assert project.rebuilt() == {"hopper"}
+    profiled(project)
+    assert [row[0] for row in rows(project)].count("hopper") == 2
+
+
+def test_best_answers_from_what_was_measured(project: Project) -> None:
+    profiled(project)
+    choices = json.loads(project.generate("best", "--json").out)
+    assert {choice["kernel"] for choice in choices} <= set(NAMES)
+    assert [choice["problem"]["m"] for choice in choices] == [64] * len(choices)
+    ran = project.generate("best", "--problem", "m=128,n=64,k=64")
+    assert ran.code == 1
+    assert ran.err == "no verified kernel for m=128 n=64 k=64; cutlass-ninja profile measures it, --predict guesses\n"
+    ran = project.generate("best", "--problem", "m=128,n=64,k=64", "--predict")
+    assert ran.code == 0 and "predicted from 1 nearest problem, not measured" in ran.out
+
+
+def test_best_in_python_has_the_same_powers(project: Project) -> None:
+    profiled(project)
+    folder = str(project.path)
+    choices = cutlass_ninja.best({"m": 64, "n": 64, "k": 64}, folder=folder)
+    assert choices and all(choice.winner and choice.winner.verified for choice in choices)
+    assert [choice.to_json() for choice in choices] == json.loads(project.generate("best", "--json").out)
+    (missing,) = cutlass_ninja.best({"m": 128, "n": 64, "k": 64}, folder=folder)
+    assert missing.winner is None
+    assert cutlass_ninja.best({"m": 128, "n": 64, "k": 64}, folder=folder, predict=True)[0].predicted_from
+    with pytest.raises(InputError, match="a gemm problem has no 'kk'; did you mean 'k'"):
+        cutlass_ninja.best({"m": 64, "n": 64, "kk": 64}, folder=folder)
+    with pytest.raises(InputError, match="error: a gemm problem needs k"):
+        cutlass_ninja.best({"m": 64, "n": 64}, folder=folder)
+
+
+def test_results_are_exported(project: Project) -> None:
+    profiled(project)
+    assert len(project.generate("results").out.splitlines()) == 3
+    assert len(project.generate("results", "--export=csv").out.splitlines()) == 4
+    exported = project.generate("results", "--export", "json").out
+    assert len(json.loads(exported)) == 3
+    project.write("old.json", exported)
+    assert project.generate("diff", "old.json", "cache/results.sqlite").code == 0
+
+
+def test_what_ninja_has_not_built_is_left_out(project: Project) -> None:
+    project.profiler("hopper").unlink()
+    assert f"1 kernel left out, which ninja has not built: {HOPPER}" in profiled(project).err
+    assert {row[0] for row in rows(project)} == {"ampere3", "ampere4"}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        (["--only", "nothing"], 2, "error: --only nothing matches none of the build's kernels"),
+        (["--devices", "7"], 2, "error: --devices 7: this machine has the devices 0"),
+        (
+            ["--devices", "one"],
+            2,
+            "error: argument --devices: 'one': expected ordinals, as 0 or 0,2 (see cutlass-ninja profile --help)",
+        ),
+        (["--problem", "64"], 2, "error: --problem 64: expected name=value,..., as m=1024,n=4096,k=4096"),
+        (
+            ["--problem", "m=64,n=64,kk=64"],
+            2,
+            "error: --problem m=64,n=64,kk=64: unknown key 'kk' in a gemm problem; did you mean 'k'?",
+        ),
+        (
+            ["--problem", "m=0,n=64,k=64"],
+            2,
+            "error: --problem m=0,n=64,k=64: m: expected an integer of at least 1, found 0",
+        ),
+        (["--results", "m.yaml"], 2, "is damaged or no file of results (file is not a database)"),
+    ],
+)
+def test_wrong_calls_are_one_line(arguments: list[str], code: int, message: str, project: Project) -> None:
+    ran = project.generate("profile", "--no-baseline", *arguments)
+    assert (ran.code, ran.out, ran.err.count("\n")) == (code, "", 1)
+    assert message in ran.err
+
+
+def test_without_a_build(folder: Project, tools: Toolchain) -> None:
+    ran = folder.generate("profile")
+    assert (ran.code, ran.out) == (2, "") and ran.err.startswith("error: here is no build")
+
+
+def test_a_build_without_profilers(project: Project) -> None:
+    for profiler in project.profilers():
+        profiler.unlink()
+    ran = project.generate("profile")
+    assert ran.code == 1
+    assert ran.err.endswith("error: none of the kernels has been built; run ninja first\n")
+
+
+def test_best_before_anything_was_measured(project: Project) -> None:
+    ran = project.generate("best")
+    assert (ran.code, ran.out) == (2, "")
+    assert ran.err == (
+        "error: cache/results.sqlite: nothing has been measured yet; run cutlass-ninja profile, or name a file\n"
+    )
+
+
+def test_where_the_baselines_library_is_looked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    wheel = tmp_path / "site" / "nvidia" / "cublas" / "lib" / "libcublasLt.so.12"
+    toolkit = tmp_path / "cuda" / "lib64" / "libcublasLt.so.13"
+    for library in (wheel, toolkit):
+        library.parent.mkdir(parents=True)
+        library.touch()
+    monkeypatch.setattr("sys.path", [str(tmp_path / "site")])
+    found = list(baseline.libraries({"CUDA_HOME": str(tmp_path / "cuda")}))
+    assert found[0] == str(toolkit) and str(wheel) in found
+    assert found[-2:] == ["libcublasLt.so.13", "libcublasLt.so.12"]
