@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import subprocess
 import sys
 from collections.abc import Callable
@@ -296,3 +297,16 @@ def test_a_reader_that_goes_away_is_no_error(folder: BuildFolder) -> None:
         listing.stdout.close()
         assert listing.stderr.read() == ""
     assert listing.returncode == 141
+
+
+def test_the_end_of_the_program_loses_no_output(tmp_path: Path) -> None:
+    program = [sys.executable, "-m", "cutlass_ninja", "check", str(CONFIGS / "gemm_sm80.yaml")]
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
+    shell = f"{shlex.join(program)} > out; echo $? >> out; {shlex.join(program)} >&-; echo $? >> out"
+    subprocess.run(["sh", "-c", shell], cwd=tmp_path, env=environment, check=True)
+    said, code, closed = (tmp_path / "out").read_text().splitlines()
+    assert (said.split()[1], code, closed) == ("kernels,", "0", "0")
+    ending_early = f"{{ {shlex.join(program)}; echo $? > out; }} | true"
+    done = subprocess.run(["sh", "-c", ending_early], cwd=tmp_path, env=environment, capture_output=True, check=True)
+    assert done.stderr == b""
+    assert (tmp_path / "out").read_text() in ("141\n", "0\n")  # 0 if it wrote before the reader ended.

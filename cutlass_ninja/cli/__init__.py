@@ -9,7 +9,6 @@ import os
 import re
 import sys
 from collections.abc import Sequence
-from contextlib import suppress
 from typing import NoReturn
 
 from ..errors import CutlassNinjaError, InputError
@@ -46,11 +45,14 @@ def script() -> NoReturn:
     them.
     """
     code = main()
-    with suppress(OSError):  # What cannot be written, Python tells.
-        sys.stdout.flush()
-        sys.stderr.flush()
-        os._exit(code)
-    sys.exit(code)
+    try:
+        for stream in filter(None, (sys.stdout, sys.stderr)):  # None: it was closed before the start.
+            stream.flush()
+    except BrokenPipeError:
+        code = 141
+    except OSError:
+        sys.exit(code)  # Python tells what cannot be written.
+    os._exit(code)
 
 
 def _refuse_unknown_command(arguments: Sequence[str]) -> None:
