@@ -36,6 +36,25 @@ def built(request: pytest.FixtureRequest, build: Build) -> BuildFolder:
     return build({"ampere": AMPERE, "hopper": HOPPER}[request.param])
 
 
+SPLIT = with_values(AMPERE, layout="[tn]\n    split_k_mode: parallel\n    activation: gelu")
+FUSED = with_values(
+    AMPERE, layout="[tnt]\n    bias: per_column\n    activation: leaky_relu\n    swizzling_functor: StreamK"
+)
+
+
+def test_epilogues_and_splits_of_k_compile_and_say_what_they_are(build: Build) -> None:
+    folder = build(SPLIT + FUSED.partition("kernels:\n")[2])
+    abouts = [
+        json.loads(subprocess.run([profiler, "--describe"], check=True, capture_output=True).stdout)
+        for profiler in folder.profilers()
+    ]
+    fields = ("bias", "activation", "split_k_mode", "swizzling_functor")
+    assert sorted(tuple(about[field] for field in fields) for about in abouts) == [
+        ("none", "gelu", "parallel", "Identity8"),
+        ("per_column", "leaky_relu", "serial", "StreamK"),
+    ]
+
+
 @pytest.fixture(scope="session")
 def elsewhere(tmp_path_factory: pytest.TempPathFactory, tools: Toolchain) -> BuildFolder:
     """An empty folder with a CUTLASS of its own, a home and a folder for temporary files."""

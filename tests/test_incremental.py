@@ -247,6 +247,18 @@ def test_a_header_that_a_flag_includes_counts(project: Project) -> None:
     assert project.rebuilt_by_ninja() == {"ampere3", "hopper"}
 
 
+def test_a_list_of_problems_that_changes_rebuilds_nothing_but_is_checked(project: Project) -> None:
+    project.write("lists/net.yaml", "operation: gemm\nproblems: [{m: 1, n: 2, k: 3}]\n")
+    project.edit("m.yaml", lambda text: text + "problems_from: lists/net.yaml\n")
+    assert project.rebuilt() == set()
+    project.edit("lists/net.yaml", lambda text: text + "# edited\n")
+    assert project.rebuilt_by_ninja() == set()
+    project.edit("lists/net.yaml", lambda text: text.replace("n: 2", "n: 0"))
+    wrong = project.built(fails=True)
+    assert wrong.kernels == set()
+    assert "lists/net.yaml:2:22: error: n: expected an integer of at least 1, found 0\n" in wrong.ran.out
+
+
 def test_a_kernel_added_is_built_and_one_dropped_rebuilds_nothing(project: Project) -> None:
     project.edit("m.yaml", lambda text: text.replace("[3, 4]", "[3, 4, 5]"))
     assert project.rebuilt_by_ninja() == {"ampere5"}

@@ -95,6 +95,60 @@ def test_stream_k_verifies_again_and_again(build: Build) -> None:
     assert result["workspace_bytes"] > 0
 
 
+RESIDUAL = "tnt\n    epilogue_functor: linear_combination_residual_block"
+INT8 = with_values(
+    AMPERE,
+    element_a="s8",
+    element_c="s8",
+    element_accumulator="s32",
+    alignment="16\n    alignment_c: 8",
+    instruction_shape="[16, 8, 32]",
+    tile_description="{threadblock_shape: [64, 64, 64], warp_count: [2, 2, 1], stages: 3}",
+)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        with_values(AMPERE, layout="tnt\n    bias: per_column\n    activation: gelu"),
+        with_values(AMPERE, layout="tn\n    bias: per_row\n    activation: leaky_relu"),
+        with_values(AMPERE, layout="tn\n    split_k_mode: parallel\n    activation: silu"),
+        with_values(AMPERE, layout="tn\n    swizzling_functor: StreamK"),
+    ],
+    ids=["bias", "leaky relu", "parallel split", "stream-k"],
+)
+def test_slices_of_k_verify_again_and_again(text: str, build: Build) -> None:
+    problem = ["--m=264", "--n=136", "--k=2056", "--alpha=0.5", "--beta=2", "--profiling-iterations=20"]
+    code, results = run(built(text, build), *problem, "--split_k_slices=1,2,5")
+    assert (code, [one["status"] for one in results]) == (0, ["success"] * 3), results
+
+
+def test_residual_blocks_verify_but_are_not_split(build: Build) -> None:
+    activated = RESIDUAL + "\n    bias: per_column\n    activation: relu\n    binary_op: multiplies"
+    profiler = built(with_values(AMPERE, layout=activated), build)
+    code, results = run(profiler, "--m=264", "--n=136", "--k=72", "--beta=0,1,-2", "--batch_count=1,2")
+    assert (code, {one["status"] for one in results}) == (0, {"success"}), results
+    code, (result,) = run(profiler, "--m=64", "--split_k_slices=2")
+    assert (code, result["status"]) == (2, "not_supported")
+    assert result["reason"] == "split_k_slices is more than 1; a residual block cannot be applied in parts"
+
+
+def test_saturated_integers_are_exact_but_not_split_in_d(build: Build) -> None:
+    profiler = built(INT8, build)
+    code, (result,) = run(profiler, "--m=272", "--n=144", "--k=528", "--alpha=0.0625", "--beta=-0.5")
+    assert (code, result["status"]) == (0, "success"), result
+    assert {(check["metric"], check["tolerance"]) for check in result["verification_checks"]} == {("max_error", 0)}
+    code, (result,) = run(profiler, "--m=64", "--split_k_slices=2")
+    assert (code, result["status"]) == (2, "not_supported")
+    assert "a serial split would saturate D after each slice" in result["reason"]
+
+
+def test_slices_in_a_batch_are_refused(build: Build) -> None:
+    code, (result,) = run(built(AMPERE, build), "--m=64", "--batch_count=2", "--split_k_slices=2")
+    assert (code, result["status"]) == (2, "not_supported")
+    assert result["reason"].startswith("split_k_slices is more than 1 in a batch")
+
+
 @pytest.mark.parametrize(
     ("file", "right", "wrong"),
     [

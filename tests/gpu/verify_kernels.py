@@ -162,7 +162,7 @@ def can_split(about: Mapping[str, Any]) -> bool:
     if about["epilogue_functor"] == "linear_combination_residual_block":
         return False
     serial = about["split_k_mode"] == "serial" and about["swizzling_functor"] != "StreamK"
-    return not (serial and about["element_d"] in ("s8", "u8"))
+    return not (serial and about["element_d"] in ("s8", "u8", "s32") and about["element_epilogue"] != "s32")
 
 
 PROBLEMS: Mapping[str, Callable[[Mapping[str, Any]], Mapping[str, Mapping[str, float | str]]]] = {
