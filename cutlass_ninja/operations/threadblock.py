@@ -16,6 +16,7 @@ from .operation import Config, Violation
 _WARP_SIZE = 32
 _MAX_THREADS = 1024
 _MAX_ACCESS_BITS = 128
+_LINE_BITS = 128 * 8  # Of shared memory: 32 banks of 4 bytes.
 _EPILOGUE_ROWS = 8
 _EPILOGUE_ACCESS_BITS = 256 * 8  # What a warp writes to one row of D, at best.
 
@@ -280,8 +281,29 @@ def layout_violations(config: Config) -> Iterator[Violation]:
                 f"layout is {config['layout_a']}{config['layout_b']}; tensor cores take 8-bit operands along K only: "
                 "A row-major and B column-major, tn",
             )
-    elif config["opcode_class"] == "simt":
+    if config["opcode_class"] == "simt":
         yield from _simt_padding_violations(config)
+    else:
+        yield from _crosswise_violations(config)
+
+
+def _crosswise_violations(config: Config) -> Iterator[Violation]:
+    """Operands that are contiguous along K fill whole lines of shared memory, several rows of a tile a line.
+
+    Source: kFactor of TensorOpMultiplicandCrosswise in cutlass/layout/tensor_op_multiplicand_sm75.h. f64 has layouts
+    of its own.
+    """
+    depth = config["threadblock_shape"][2]
+    for operand, contiguous in (("a", "t"), ("b", "n")):
+        element = ELEMENTS[config[f"element_{operand}"]]
+        elements = _LINE_BITS // element.bits
+        if config[f"layout_{operand}"] == contiguous and element.bits < 64 and elements % depth:
+            yield Violation(
+                "tile_description.threadblock_shape",
+                f"tile K is {depth}; {operand.upper()} is contiguous along K, and {depth} {element.name} do not divide "
+                f"the {elements} of a line of shared memory",
+            )
+            return
 
 
 def _simt_padding_violations(config: Config) -> Iterator[Violation]:

@@ -140,7 +140,7 @@ def test_saturated_integers_are_exact_but_not_split_in_d(build: Build) -> None:
     assert {(check["metric"], check["tolerance"]) for check in result["verification_checks"]} == {("max_error", 0)}
     code, (result,) = run(profiler, "--m=64", "--split_k_slices=2")
     assert (code, result["status"]) == (2, "not_supported")
-    assert "a serial split would saturate D after each slice" in result["reason"]
+    assert "a serial split would round D after each slice" in result["reason"]
 
 
 def test_slices_in_a_batch_are_refused(build: Build) -> None:

@@ -108,10 +108,10 @@ cutlass_ninja_status can_implement(cutlass_ninja_gemm_arguments const* g, char c
 {%- elif residual %}
   if (g->split_k_slices > 1)
     return cutlass_ninja::refuse("split_k_slices is more than 1; a residual block cannot be applied in parts", reason);
-{%- elif not stream_k and type_c in ("int8_t", "uint8_t") %}
+{%- elif not stream_k and type_c in ("int8_t", "uint8_t", "int32_t") and type_epilogue != "int32_t" %}
   if (g->split_k_slices > 1)
     return cutlass_ninja::refuse(
-        "split_k_slices is more than 1; a serial split would saturate D after each slice: use split_k_mode parallel",
+        "split_k_slices is more than 1; a serial split would round D after each slice: use split_k_mode parallel",
         reason);
 {%- endif %}
 {%- if has_broadcast or parallel %}
