@@ -274,13 +274,12 @@ def output_violations(config: Config) -> Iterator[Violation]:
 
 def layout_violations(config: Config) -> Iterator[Violation]:
     """Why a configuration that is valid otherwise cannot have its `layout_a` and `layout_b` (n or t)."""
-    if config["opcode_class"] == "tensorop" and ELEMENTS[config["element_a"]].bits == 8:
-        if (config["layout_a"], config["layout_b"]) != ("t", "n"):
-            yield Violation(
-                "layout",
-                f"layout is {config['layout_a']}{config['layout_b']}; tensor cores take 8-bit operands along K only: "
-                "A row-major and B column-major, tn",
-            )
+    layout = config["layout_a"] + config["layout_b"]
+    if config["opcode_class"] == "tensorop" and ELEMENTS[config["element_a"]].bits == 8 and layout != "tn":
+        yield Violation(
+            "layout",
+            f"layout is {layout}; tensor cores take 8-bit operands along K only: A row-major and B column-major, tn",
+        )
     if config["opcode_class"] == "simt":
         yield from _simt_padding_violations(config)
     else:
