@@ -38,7 +38,7 @@ def publish(job: Job, outcome: Outcome, identity: Identity, keep: bool) -> None:
     """
     folder = outcome.folder
     product = store.product(job.target)
-    names = [store.LOG, *job.published] + ([] if outcome.reason else [product])
+    names = [store.LOG, *job.published] + ([] if outcome.reason else [product, *job.made_beside])
     record = {
         "format": FORMAT,
         "status": "failed" if outcome.reason else "built",

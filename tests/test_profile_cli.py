@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -18,6 +19,7 @@ from cutlass_ninja.toolchain import Toolchain
 
 Start = Callable[..., Project]
 
+SINGLE = ("m.yaml", "--compile=single")
 HOPPER = next(name for name, kernel in NAMES.items() if kernel == "hopper")
 
 
@@ -29,7 +31,8 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Project:
     except Exception as error:  # The fixture `tools` of a session cannot be used by a module.
         pytest.skip(str(error))
     package = copy_package(tmp_path_factory.mktemp("package"))
-    project = Project.create(tmp_path_factory.mktemp("built"), package)
+    # The stand-in for CUTLASS has not all that the halves of a kernel need apart from each other.
+    project = replace(Project.create(tmp_path_factory.mktemp("built"), package), arguments=SINGLE)
     project.generated()
     project.built()
     return project
@@ -59,12 +62,8 @@ PROBLEM = '{"alpha":1,"batch_count":1,"beta":0,"k":64,"m":64,"n":64,"split_k_sli
 
 def test_profile_measures_the_builds_kernels_on_its_problems(project: Project) -> None:
     ran = profiled(project)
-    assert [row[:3] for row in rows(project)] == [
-        (name, PROBLEM, "success") for name in ("ampere3", "ampere4", "hopper")
-    ] or (
-        sorted(row[:3] for row in rows(project))
-        == [(name, PROBLEM, "success") for name in ("ampere3", "ampere4", "hopper")]
-    )
+    expected = [(name, PROBLEM, "success") for name in ("ampere3", "ampere4", "hopper")]
+    assert sorted(row[:3] for row in rows(project)) == expected
     assert "m=64 n=64 k=64" in ran.out
     assert "no baseline: " in ran.err
     assert "measured in" in ran.err
@@ -88,7 +87,7 @@ def test_ninja_profile_does_the_same(project: Project) -> None:
 def test_problems_can_be_added_and_kernels_chosen(project: Project) -> None:
     profiled(project, "--problem", "m=[16,32],n=8,k=8,beta=1", "--only", HOPPER)
     found = [(name, json.loads(problem)) for name, problem, *_ in rows(project)]
-    assert [(name, one["m"], one["beta"]) for name, one in found] == [
+    assert sorted((name, one["m"], one["beta"]) for name, one in found) == [
         ("hopper", 16, 1),
         ("hopper", 32, 1),
         ("hopper", 64, 0),
@@ -98,7 +97,7 @@ def test_problems_can_be_added_and_kernels_chosen(project: Project) -> None:
 def test_manifests_can_be_named(project: Project) -> None:
     text = (project.path / "m.yaml").read_text().replace("m: 64", "m: 128")
     project.write("other.yaml", text)
-    profiled(project, "other.yaml")
+    profiled(project, "other.yaml", "--compile=single")
     assert {json.loads(problem)["m"] for _, problem, *_ in rows(project)} == {128}
 
 

@@ -21,6 +21,7 @@ from ..store import Status
 from ..sweep import Options, Summary, Sweep
 from .arguments import (
     add_archs,
+    add_compile,
     add_folder,
     add_manifests,
     add_only,
@@ -94,6 +95,7 @@ def _parse(arguments: Sequence[str]) -> argparse.Namespace:
     add_archs(parsed)
     add_only(parsed)
     add_tools(parsed)
+    add_compile(parsed)
     parsed.add_argument(
         "--problem",
         action="append",

@@ -37,7 +37,7 @@ int main(int, char** argv) {
   CHECK(cudaGetDeviceProperties(&properties, 0));
   size_t const copies = 2 * size_t(properties.l2CacheSize) / bytes + 1;
 
-  cutlass_ninja_gemm_kernel const& kernel = cutlass_ninja_kernel;
+  cutlass_ninja_gemm_kernel const& kernel = CUTLASS_NINJA_KERNEL;
   std::vector<void*> blocks;
   for (size_t copy = 0; copy < copies; ++copy) {
     cutlass::half_t* operands[3];

@@ -244,6 +244,8 @@ __global__ void plain_gemm(Params params) {
   if (kFault == Fault::out_of_bounds && last) d[area] = narrowed<CD>(result);
 }
 
+cutlass_ninja_status load(char const**) { return CUTLASS_NINJA_SUCCESS; }
+
 cutlass_ninja_status can_implement(cutlass_ninja_gemm_arguments const* arguments,
                                    char const** reason) {
   if (arguments->k % PLAIN_ALIGNMENT == 0) return CUTLASS_NINJA_SUCCESS;
@@ -298,6 +300,7 @@ int main(int argc, char** argv) {
   kernel.footprint = {0, sizeof(Params), 128, {1, 1, 1}};
   bool const has_bias = kBias != CUTLASS_NINJA_BIAS_NONE;
   kernel.epilogue = {kBias, has_bias ? kCD : CUTLASS_NINJA_VOID, kActivation, kBinaryOp, kUnaryOp};
+  kernel.load = load;
   kernel.can_implement = can_implement;
   kernel.workspace_bytes = workspace_bytes;
   kernel.initialize = initialize;
