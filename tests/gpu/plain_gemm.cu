@@ -3,6 +3,7 @@
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 
+#include <csignal>
 #include <new>
 #include <type_traits>
 
@@ -43,6 +44,9 @@
 #ifndef PLAIN_ABI_VERSION
 #define PLAIN_ABI_VERSION CUTLASS_NINJA_ABI_VERSION
 #endif
+#ifndef PLAIN_KEY
+#define PLAIN_KEY "0123456789abcdef"
+#endif
 #ifndef PLAIN_FAULT
 #define PLAIN_FAULT none
 #endif
@@ -71,6 +75,9 @@ enum class Fault {
   illegal_address,  // the kernel writes to address 8: a sticky error
   launch_error,     // the launch asks for more threads than there can be
   refused,          // initialize reports an error
+  hang,             // the kernel never ends
+  crash,            // the host half ends the process by a signal
+  slow,             // the kernel takes a millisecond more
 };
 
 constexpr Fault kFault = Fault::PLAIN_FAULT;
@@ -237,6 +244,14 @@ __global__ void plain_gemm(Params params) {
   if (kBinaryOp == CUTLASS_NINJA_BINARY_OP_MULTIPLIES) result *= source;
   if (kUnaryOp == CUTLASS_NINJA_ACTIVATION_RELU) result = fmax(result, 0.0);
   if (kFault == Fault::later_launches && params.launch > 3 && index == 0) result += 1000;
+  if (kFault == Fault::hang) {
+    while (true) __nanosleep(1000);
+  }
+  if (kFault == Fault::slow && index == 0) {
+    long long const start = clock64();
+    while (clock64() - start < 1'000'000) {
+    }
+  }
   if (kFault == Fault::illegal_address) d = reinterpret_cast<CD*>(8);
   bool const last = index == total - 1;
   if (kFault == Fault::unwritten && last) return;
@@ -264,6 +279,7 @@ cutlass_ninja_status initialize(cutlass_ninja_gemm_arguments const* arguments, v
 }
 
 cudaError_t run(void* params, cudaStream_t stream) {
+  if (kFault == Fault::crash) std::raise(SIGSEGV);
   Params& own = *static_cast<Params*>(params);
   ++own.launch;
   int const threads = kFault == Fault::launch_error ? 2048 : 128;
@@ -287,9 +303,9 @@ int main(int argc, char** argv) {
   cutlass_ninja_gemm_kernel kernel = {};
   kernel.abi_version = PLAIN_ABI_VERSION;
   kernel.description =
-      "{\"name\": \"plain_gemm\", \"key\": \"0123456789abcdef\", \"operation\": \"gemm\"}\n";
+      "{\"name\": \"plain_gemm\", \"key\": \"" PLAIN_KEY "\", \"operation\": \"gemm\"}\n";
   kernel.name = "plain_gemm";
-  kernel.key = "0123456789abcdef";
+  kernel.key = PLAIN_KEY;
   kernel.operation = "gemm";
   kernel.a = tensor(kAB, layout(0));
   kernel.b = tensor(kAB, layout(1));
