@@ -2,7 +2,8 @@
 
 1. Coarse: every kernel, with its default parameters, is verified and timed briefly.
 2. Parameters: of what is within SEARCHED of the best, one run-time parameter after the other is varied.
-3. Full: what is within PROMISING of the best is measured to the precision asked for. The rest stays coarse.
+3. Full: what is within PROMISING of the best is measured to the precision asked for, of each kernel the CHOICES best
+   choices of parameters. The rest stays coarse.
 4. Finals: what is within FINALISTS of the best is measured again, in rounds that take turns, with the baseline.
 
 A problem is measured on one GPU of each model, so that its kernels are compared on the same chip; several GPUs share
@@ -13,7 +14,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections import OrderedDict, defaultdict
+from collections import Counter, OrderedDict, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -32,6 +33,7 @@ from .session import LostError, Session, StoppedError
 
 SEARCHED = 0.20
 PROMISING = 0.10
+CHOICES = 2
 FINALISTS = 0.03
 MAX_FINALISTS = 12
 """The most kernels of one problem that take part in its finals, baselines aside."""
@@ -45,7 +47,10 @@ UNDONE = ("failed", "crashed", "timed_out", "incorrect", "skipped")
 
 _COARSE = ("--relative-stderr=2", "--profiling-duration=40", "--warmup-duration=5", "--warmup-iterations=3")
 _COARSE_AT_LEAST = "--min-iterations=8"
-_FINAL = ("--profiling-duration=200", "--verification-enabled=false")
+_UNVERIFIED = "--verification-enabled=false"
+"""For what has been verified already."""
+_VERIFICATION = ("verification", "verification_checks")
+_FINAL = ("--profiling-duration=200", _UNVERIFIED)
 _MAX_SESSIONS = 8
 """Processes that are kept waiting during the finals of one GPU: each holds some memory of it."""
 
@@ -235,8 +240,14 @@ class Sweep:
 
     def _promising(self, gpu: Gpu) -> list[Task]:
         """What deserves full precision and does not have it."""
-        near = (result for rivals in self._groups(gpu) for result in within(rivals, PROMISING, noise=True))
-        return [self._task(result) for result in near if result.precision == "coarse"]
+        chosen = []
+        for rivals in self._groups(gpu):
+            choices: Counter[str] = Counter()
+            for result in within(rivals, PROMISING, noise=True):
+                choices[result.key] += 1
+                if choices[result.key] <= CHOICES and result.precision == "coarse":
+                    chosen.append(self._task(result))
+        return chosen
 
     def _finals(self, gpu: Gpu) -> list[list[Result]]:
         """Groups of finalists that have not been measured together, baselines among them."""
@@ -318,12 +329,16 @@ class Sweep:
         with session:
             for place, task in enumerate(tasks):
                 started = time.monotonic()
+                known = self._found[gpu].get(task.identity)
+                verified = (_UNVERIFIED,) if known and known.verified else ()
                 try:
-                    line = self._ask(session, task, flags)
+                    line = self._ask(session, task, (*flags, *verified))
                 except LostError as lost:
                     return self._lose(gpu, tasks[place:], precision, lost)
                 with self._lock:
                     self._times[precision].append(time.monotonic() - started)
+                if verified and known and line["status"] == "success":
+                    line |= {name: known.record[name] for name in _VERIFICATION}
                 result = self._result(gpu, task, precision, line)
                 if precision == "coarse" and result.median_ms:
                     self._coarse[gpu, task.identity] = result.median_ms

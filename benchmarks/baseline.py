@@ -1,0 +1,197 @@
+"""Our best kernels beside cuBLASLt, and how far the figures can be trusted: everything on this machine's GPU.
+
+    python benchmarks/baseline.py [--folder DIR] [--manifest benchmarks/hopper_f16.yaml] [--jobs N]
+        [--steps sweep repeat exhaustive]
+
+Builds the manifest in the folder (a cache that is there already is used), then
+  1. sweeps it with the baseline: the winner, its rate and the factor for each problem, and geometric means;
+  2. sweeps it again from scratch: whether the same kernels win, and how far medians differ;
+  3. sweeps the TN kernels on two problems exhaustively: whether coarse passes and finals find the same, and the time
+     that they save.
+Prints one JSON object on stdout. --steps sweep, repeat, exhaustive: one or several of the three; `repeat` compares with
+the last `sweep` in the folder.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+from cutlass_ninja import results
+
+HERE = Path(__file__).parent
+EXHAUSTIVE = ({"m": 1024, "n": 1024, "k": 1024}, {"m": 4096, "n": 4096, "k": 4096})
+LONG_MS = 0.05
+STEPS = ["sweep", "repeat", "exhaustive"]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--folder", default="build-baseline")
+    parser.add_argument("--manifest", default=str(HERE / "hopper_f16.yaml"))
+    parser.add_argument("--steps", nargs="+", choices=STEPS, default=STEPS)
+    parser.add_argument("--jobs", type=int, default=0)
+    options = parser.parse_args()
+    folder = Path(options.folder)
+    told: dict[str, Any] = {"build_s": build(folder, options.manifest, options.jobs)}
+    if "sweep" in options.steps:
+        told["sweep"] = compared(profile(folder, "first"))
+    if "repeat" in options.steps:
+        told["repeat"] = repeated(folder, profile(folder, "second")["best"])
+    if "exhaustive" in options.steps:
+        told["exhaustive"] = exhaustive(folder, options.manifest)
+    print(json.dumps(told, indent=1))
+
+
+def build(folder: Path, manifest: str, jobs: int) -> float:
+    """Seconds that building took; nothing where all is in the cache."""
+    started = time.monotonic()
+    run([*ninja_command("-C", str(folder)), manifest])
+    command = ["ninja", "-C", str(folder), "-k", "0", *([f"-j{jobs}"] if jobs else [])]
+    subprocess.run(command, check=False, stdout=sys.stderr)
+    return round(time.monotonic() - started, 1)
+
+
+def profile(folder: Path, name: str, *flags: str) -> dict[str, Any]:
+    """What `profile --json` says of a sweep into a file of its own, with the seconds that it took."""
+    file = (folder / f"{name}.sqlite").absolute()
+    file.unlink(missing_ok=True)
+    started = time.monotonic()
+    told: dict[str, Any] = json.loads(
+        run([*ninja_command("profile", "-C", str(folder)), "--json", "--results", str(file), *flags])
+    )
+    told["summary"]["wall_s"] = round(time.monotonic() - started, 1)
+    (folder / f"{name}.json").write_text(json.dumps(told))
+    return told
+
+
+def compared(told: dict[str, Any]) -> dict[str, Any]:
+    """Our winners beside the baseline."""
+    best = told["best"]
+    rows = [
+        {
+            "problem": "x".join(str(choice["problem"][name]) for name in "mnk"),
+            **{name: choice[name] for name in ("signature", "kernel", "parameters", "median_ms", "tflop_per_s")},
+            **{
+                name: choice[name]
+                for name in ("percent_of_peak", "baseline_median_ms", "baseline_parameters", "factor")
+            },
+            "ties": len(choice["ties"]),
+            "wrong": choice["wrong"],
+        }
+        for choice in best
+    ]
+    factors = {(row["problem"], row["signature"]): row["factor"] for row in rows if row["factor"]}
+    large = [factor for (problem, _), factor in factors.items() if int(problem.partition("x")[0]) >= 1024]
+    return {
+        "summary": told["summary"],
+        "problems": rows,
+        "gpu": best[0]["gpu"] if best else None,
+        "driver": best[0]["driver"] if best else None,
+        "geometric_mean": geometric_mean(list(factors.values())),
+        "geometric_mean_m_1024_up": geometric_mean(large),
+        "least_factor": min(factors.values(), default=None),
+    }
+
+
+def repeated(folder: Path, second: list[dict[str, Any]]) -> dict[str, Any]:
+    """How two sweeps differ: winners, and the medians of all that both measured fully."""
+    first = json.loads((folder / "first.json").read_text())["best"]
+    before, after = by_problem(first), by_problem(second)
+    old, new = (measured(folder / f"{name}.sqlite") for name in ("first", "second"))
+    both = [
+        (old[identity], new[identity])
+        for identity in old.keys() & new.keys()
+        if old[identity].precision != "coarse" and new[identity].precision != "coarse"
+    ]
+    differences = sorted(
+        abs((b.median_ms or 0) / (a.median_ms or 1) - 1) for a, b in both if (a.median_ms or 0) >= LONG_MS
+    )
+    winners = []
+    for problem in before.keys() & after.keys():
+        a, b = before[problem], after[problem]
+        # What the first winner takes in the second sweep, beside the second's.
+        again = new.get((a["key"], *identity_of(a)))
+        loss = (again.median_ms or math.inf) / b["median_ms"] - 1 if again and again.median_ms else None
+        winners.append({"problem": problem, "same": a["key"] == b["key"], "first_winners_loss": loss})
+    return {
+        "same_winner_or_within_1_percent": sum(
+            one["same"] or (one["first_winners_loss"] is not None and one["first_winners_loss"] <= 0.01)
+            for one in winners
+        ),
+        "problems": len(winners),
+        "others": [one for one in winners if not one["same"]],
+        "medians_over_50_us": len(differences),
+        "largest_difference": differences[-1] if differences else None,
+        "difference_p95": differences[int(0.95 * (len(differences) - 1))] if differences else None,
+    }
+
+
+def exhaustive(folder: Path, manifest: str) -> dict[str, Any]:
+    """An exhaustive sweep of the TN kernels on some problems, beside the quick one."""
+    few = folder / "few.yaml"
+    kernels = Path(manifest).read_text().partition("\nproblems:")[0]
+    problems = "".join(f"  - {json.dumps(problem)}\n" for problem in EXHAUSTIVE)
+    few.write_text(f"{kernels}\nproblems:\n{problems}")
+    only = [str(few), "--only", "*_tnn_*"]
+    quick = profile(folder, "quick", *only)
+    slow = profile(folder, "slow", *only, "--exhaustive")
+    pairs = [(choice, by_problem(slow["best"])[problem]) for problem, choice in by_problem(quick["best"]).items()]
+    return {
+        "quick_s": quick["summary"]["wall_s"],
+        "exhaustive_s": slow["summary"]["wall_s"],
+        "coarse_error": quick["summary"]["coarse_error"],
+        "winners": [
+            {
+                "problem": problem_text(a),
+                "quick": [a["kernel"], a["parameters"], a["median_ms"]],
+                "exhaustive": [b["kernel"], b["parameters"], b["median_ms"]],
+                "loss": a["median_ms"] / b["median_ms"] - 1,
+            }
+            for a, b in pairs
+        ],
+    }
+
+
+def measured(path: Path) -> dict[tuple[str, str, str], results.Result]:
+    with results.open_results(str(path), write=False) as opened:
+        return {result.identity: result for result in opened.all() if result.verified}
+
+
+def by_problem(best: list[dict[str, Any]]) -> dict[str, dict[str, Any]]:
+    return {problem_text(choice): choice for choice in best if choice["median_ms"]}
+
+
+def problem_text(choice: dict[str, Any]) -> str:
+    return f"{'x'.join(str(choice['problem'][name]) for name in 'mnk')} {choice['signature']}"
+
+
+def identity_of(choice: dict[str, Any]) -> tuple[str, str]:
+    return results.canonical(choice["problem"]), results.canonical(choice["parameters"])
+
+
+def geometric_mean(values: list[float]) -> float | None:
+    return math.exp(sum(map(math.log, values)) / len(values)) if values else None
+
+
+def ninja_command(*words: str) -> list[str]:
+    return [sys.executable, "-m", "cutlass_ninja", *words]
+
+
+def run(command: list[str]) -> str:
+    """A command's output; its messages go on. It may exit with 1: a kernel failed, which the output says."""
+    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, env=os.environ)
+    if done.returncode not in (0, 1):
+        sys.exit(f"{' '.join(command)} ended with exit status {done.returncode}")
+    return done.stdout
+
+
+if __name__ == "__main__":
+    main()
