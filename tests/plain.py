@@ -85,6 +85,7 @@ def copy_package(place: Path) -> Path:
     for part in ("src", "baseline"):
         shutil.rmtree(place / "cutlass_ninja/runtime" / part)
         shutil.copytree(DATA / "plain_runtime" / part, place / "cutlass_ninja/runtime" / part)
+    shutil.copy2(ROOT / "cutlass_ninja/runtime/src/module.cpp", place / "cutlass_ninja/runtime/src")
     return place
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -19,7 +18,6 @@ from cutlass_ninja.toolchain import Toolchain
 
 Start = Callable[..., Project]
 
-SINGLE = ("m.yaml", "--compile=single")
 HOPPER = next(name for name, kernel in NAMES.items() if kernel == "hopper")
 
 
@@ -31,8 +29,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Project:
     except Exception as error:  # The fixture `tools` of a session cannot be used by a module.
         pytest.skip(str(error))
     package = copy_package(tmp_path_factory.mktemp("package"))
-    # The stand-in for CUTLASS has not all that the halves of a kernel need apart from each other.
-    project = replace(Project.create(tmp_path_factory.mktemp("built"), package), arguments=SINGLE)
+    project = Project.create(tmp_path_factory.mktemp("built"), package)
     project.generated()
     project.built()
     return project
@@ -97,7 +94,7 @@ def test_problems_can_be_added_and_kernels_chosen(project: Project) -> None:
 def test_manifests_can_be_named(project: Project) -> None:
     text = (project.path / "m.yaml").read_text().replace("m: 64", "m: 128")
     project.write("other.yaml", text)
-    profiled(project, "other.yaml", "--compile=single")
+    profiled(project, "other.yaml")
     assert {json.loads(problem)["m"] for _, problem, *_ in rows(project)} == {128}
 
 
