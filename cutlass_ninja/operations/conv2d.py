@@ -25,6 +25,12 @@ _ACCESS_BITS = 128
 _MAX_ALIGNMENT_C = 8
 
 _KERNELS = {"fprop": "Fprop", "dgrad": "Dgrad", "wgrad": "Wgrad"}
+_LAYOUTS = {
+    "fprop": {"layout_a": "t", "layout_b": "n"},
+    "dgrad": {"layout_a": "t", "layout_b": "t"},
+    "wgrad": {"layout_a": "n", "layout_b": "t"},
+}
+"""A and B as the implicit GEMM's main loop sees them: n (column-major) or t (row-major)."""
 _ITERATORS = {
     "analytic": "kAnalytic",
     "optimized": "kOptimized",
@@ -184,11 +190,14 @@ def violations(config: Config, arch: Arch) -> Sequence[Violation]:
     """Why CUTLASS or the architecture cannot have this kernel; empty for a valid one."""
     foreign = [Violation(field, message) for field, message in config.get("foreign", {}).items()]
     unusable = [*foreign, *_kind_violations(config), *_element_violations(config)]
-    return unusable or [
+    if unusable:
+        return unusable
+    main_loop = list(threadblock.violations(config, arch))
+    return [
         *threadblock.output_violations(config),
         *_epilogue_violations(config),
         *_split_violations(config),
-        *threadblock.violations(config, arch),
+        *(main_loop or threadblock.layout_violations({**config, **_LAYOUTS[config["conv_kind"]]})),
     ]
 
 
@@ -295,6 +304,8 @@ def _element_violations(config: Config) -> Iterator[Violation]:
     if a != b:
         yield Violation("element_b", f"A is {a} and B {b}; both must be the same")
         return
+    if config["opcode_class"] == "simt" and a != "f32":
+        yield Violation("element_a", f"A is {a}; SIMT convolutions are for f32")
     if c not in (a, accumulator):
         yield Violation(
             "element_c",
