@@ -87,6 +87,7 @@ CHECKS = [
     ("offset_bias=8 bias=2", "the bias's pointer does not meet D's alignment"),
     ("offset_bias=16 bias=2", "supported"),
     ("groups=2", "groups is not 1, but the kernel is for one group (group_mode none)"),
+    ("groups=3 " + SINGLE, "c or k is no multiple of groups"),
     ("groups=2 k=128 " + SINGLE, "supported"),
     ("groups=2 " + SINGLE, "k / groups is no multiple of the tile's N, as group_mode single_group needs"),
     ("groups=2 " + MULTIPLE, "supported"),

@@ -5,7 +5,6 @@
 #include "cutlass_ninja/module.h"
 #include "identity.h"
 #include "kernel.h"
-
 {% set parallel = split_k_mode == "parallel" %}
 extern "C" cutlass_ninja_conv2d_kernel const CUTLASS_NINJA_KERNEL;
 
@@ -100,40 +99,35 @@ Reduction::Params lower_reduction(cutlass_ninja_conv2d_arguments const& g, Param
           scale(g)};
 }
 {% endif %}
-/// How many thread blocks there are along each dimension, and slices of K.
-cutlass::gemm::GemmCoord tiled(ConvKernel::Arguments const& arguments) {
-  using Tile = ConvKernel::ThreadblockShape;
-  return ConvKernel::ThreadblockSwizzle().get_tiled_shape(
-      ConvKernel::kConvolutionalOperator, arguments.problem_size, {Tile::kM, Tile::kN, Tile::kK},
-      arguments.problem_size.split_k_slices);
+dim3 grid_dims(Params const& params) {
+  return ConvKernel::ThreadblockSwizzle().get_grid_shape(params.grid_tiled_shape);
 }
 
+// cutlass::conv::device::ImplicitGemmConvolution, which asks the same and a little less, is for nvcc alone.
 cutlass_ninja_status can_implement(cutlass_ninja_conv2d_arguments const* g, char const** reason) {
   auto const status = cutlass_ninja::check_conv2d(kTraits, *g, reason);
   if (status != CUTLASS_NINJA_SUCCESS) return status;
-  ConvKernel::Arguments const arguments = lower(*g, g->d);
+  Params const params(lower(*g, g->d));
+  if (!cutlass_ninja::check_grid(grid_dims(params), reason)) return CUTLASS_NINJA_NOT_SUPPORTED;
 {%- if parallel %}
-  cutlass::MatrixCoord const size = Params(arguments).implicit_gemm_problem_size.mn();
-  if (!cutlass_ninja::check_grid(Reduction::grid_shape(size), reason)) return CUTLASS_NINJA_NOT_SUPPORTED;
+  dim3 const reduction = Reduction::grid_shape(params.implicit_gemm_problem_size.mn());
+  if (!cutlass_ninja::check_grid(reduction, reason)) return CUTLASS_NINJA_NOT_SUPPORTED;
 {%- endif %}
-  dim3 const grid = ConvKernel::ThreadblockSwizzle().get_grid_shape(tiled(arguments));
-  if (!cutlass_ninja::check_grid(grid, reason)) return CUTLASS_NINJA_NOT_SUPPORTED;
-  bool const iterable =
-      ConvKernel::Mma::IteratorA::can_implement(arguments.problem_size) == cutlass::Status::kSuccess &&
-      ConvKernel::Mma::IteratorB::can_implement(arguments.problem_size) == cutlass::Status::kSuccess;
-  return iterable ? status : cutlass_ninja::refuse("CUTLASS's iterators refuse the problem", reason);
+  bool const iterates =
+      ConvKernel::Mma::IteratorA::can_implement(params.problem_size) == cutlass::Status::kSuccess &&
+      ConvKernel::Mma::IteratorB::can_implement(params.problem_size) == cutlass::Status::kSuccess;
+  return iterates ? status : cutlass_ninja::refuse("CUTLASS's iterators refuse the problem", reason);
 }
 
 size_t workspace_bytes(cutlass_ninja_conv2d_arguments const* g) {
-  ConvKernel::Arguments const arguments = lower(*g, g->d);
-  cutlass::gemm::GemmCoord const tiles = tiled(arguments);
+  Params const params(lower(*g, g->d));
 {%- if parallel %}
-  // The sums of the slices.
-  auto const sums = cutlass::conv::implicit_gemm_tensor_c_size(ConvKernel::kConvolutionalOperator, arguments.problem_size);
-  return sizeof(ConvKernel::ElementAccumulator) * sums * tiles.k();
+  cutlass::MatrixCoord const size = params.implicit_gemm_problem_size.mn();
+  return sizeof(Reduction::ElementWorkspace) * size.row() * size.column() * params.grid_tiled_shape.k();
 {%- else %}
-  // A semaphore for each tile of D.
-  return tiles.k() > 1 ? sizeof(int) * tiles.m() * tiles.n() : 0;
+  // Slices of K take turns by semaphores.
+  cutlass::gemm::GemmCoord const tiles = params.grid_tiled_shape;
+  return g->problem.split_k_slices > 1 ? sizeof(int) * tiles.m() * tiles.n() : 0;
 {%- endif %}
 }
 
@@ -150,21 +144,18 @@ cutlass_ninja_status initialize(cutlass_ninja_conv2d_arguments const* g, void* w
   auto* block = new (params) Block{Params(lower(*g, workspace)), {}};
   block->reduction = lower_reduction(*g, block->params, workspace);
 {%- else %}
-  ConvKernel::Arguments const arguments = lower(*g, g->d);
-  // Slices of K take turns by semaphores, which must be 0 before a launch and are so after it.
+  // Semaphores must be 0 before a launch, and are so after it.
   if (cudaMemsetAsync(workspace, 0, workspace_bytes(g), stream) != cudaSuccess)
     return CUTLASS_NINJA_ERROR_INTERNAL;
-  new (params) Block{Params(arguments, static_cast<int*>(workspace))};
+  new (params) Block{Params(lower(*g, g->d), static_cast<int*>(workspace))};
 {%- endif %}
   return CUTLASS_NINJA_SUCCESS;
 }
 
 cudaError_t run(void* params, cudaStream_t stream) {
   auto* block = static_cast<Block*>(params);
-  ConvKernel::ThreadblockSwizzle const swizzle;
-  dim3 const grid = swizzle.get_grid_shape(block->params.grid_tiled_shape);
   cudaError_t const error =
-      cutlass_ninja::launch(kernel_entry(), grid, dim3(ConvKernel::kThreadCount), dim3(1),
+      cutlass_ninja::launch(kernel_entry(), grid_dims(block->params), dim3(ConvKernel::kThreadCount), dim3(1),
                             sizeof(ConvKernel::SharedStorage), &block->params, stream);
 {%- if parallel %}
   if (error != cudaSuccess) return error;

@@ -67,6 +67,7 @@ inline char const* conv2d_iteration_fault(cutlass_ninja_conv2d_traits const& tra
 inline char const* conv2d_groups_fault(cutlass_ninja_conv2d_traits const& traits,
                                        cutlass_ninja_conv2d_problem const& x) {
   if (x.groups == 1) return nullptr;
+  if (x.c % x.groups != 0 || x.k % x.groups != 0) return "c or k is no multiple of groups";
   int const filters = x.k / x.groups;
   switch (traits.group_mode) {
     case CUTLASS_NINJA_GROUP_MODE_NONE:
