@@ -40,6 +40,7 @@ CHANNELS = "{}'s channels or pointer do not meet its alignment"
 STRIDE = "a stride is not 1, but the kernel is for unity stride"
 MASK = "r or s exceeds 32, the optimized iterator's mask of filter positions"
 LARGE = "a tensor has 2^31 bytes or more, beyond the kernel's 32-bit offsets"
+TURNED = "a padding modulo its stride exceeds the filter, where CUTLASS's strided dgrad is wrong for conv_mode conv"
 SPLIT = "split_k_slices is not 1, but "
 CHECKS = [
     ("", "supported"),
@@ -72,6 +73,9 @@ CHECKS = [
         "stride_h=2 split_k_slices=2 " + DGRAD,
         SPLIT + "a strided dgrad kernel cannot split K where a stride is not 1",
     ),
+    ("pad_h=2 stride_h=3 r=1 conv_mode=1 " + DGRAD, TURNED),
+    ("pad_h=2 stride_h=3 r=1 " + DGRAD, "supported"),
+    ("pad_h=1 stride_h=3 r=1 conv_mode=1 " + DGRAD, "supported"),
     ("split_k_slices=2 " + DGRAD, "supported"),
     ("split_k_slices=2 " + WGRAD, "supported"),
     ("split_k_slices=2 " + SINGLE, SPLIT + "a group convolution does not split K"),

@@ -24,6 +24,7 @@ int main(int argc, char** argv) {
                                   {"bias", 0},
                                   {"binary_op", 0},
                                   {"split_k_rounds", 1},
+                                  {"conv_mode", 0},
                                   {"n", 1},
                                   {"h", 16},
                                   {"w", 16},
@@ -79,7 +80,7 @@ int main(int argc, char** argv) {
                        v["dilation_w"],
                        v["groups"],
                        v["split_k_slices"],
-                       CUTLASS_NINJA_CROSS_CORRELATION};
+                       static_cast<cutlass_ninja_conv_mode>(v["conv_mode"])};
   arguments.a = reinterpret_cast<void const*>(static_cast<uintptr_t>(v["offset_a"]));
   arguments.c = reinterpret_cast<void const*>(static_cast<uintptr_t>(v["offset_c"]));
   arguments.epilogue.bias = reinterpret_cast<void const*>(static_cast<uintptr_t>(v["offset_bias"]));

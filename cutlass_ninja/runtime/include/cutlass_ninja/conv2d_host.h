@@ -57,6 +57,12 @@ inline char const* conv2d_iteration_fault(cutlass_ninja_conv2d_traits const& tra
       traits.conv_kind == CUTLASS_NINJA_DGRAD && traits.stride_support == CUTLASS_NINJA_STRIDED;
   if (strided_dgrad && (x.dilation_h != 1 || x.dilation_w != 1))
     return "a dilation is not 1, but a strided dgrad kernel has none";
+  // strided_dgrad_starting_coords in cutlass/conv/conv2d_problem_size.h takes an absolute value of
+  // what is negative then, so that some rows are computed twice and others never.
+  bool const turned = x.mode == CUTLASS_NINJA_CONVOLUTION;
+  if (strided_dgrad && turned && (x.pad_h % x.stride_h > x.r || x.pad_w % x.stride_w > x.s))
+    return "a padding modulo its stride exceeds the filter, where CUTLASS's strided dgrad is wrong "
+           "for conv_mode conv";
   if (strided_dgrad && strided && x.split_k_slices != 1)
     return "split_k_slices is not 1, but a strided dgrad kernel cannot split K where a stride is "
            "not 1";
