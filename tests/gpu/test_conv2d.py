@@ -61,6 +61,7 @@ def test_counts_are_cutlass_profilers(build: Build) -> None:
     m, n, k = 2 * 9 * 8, 24, 3 * 3 * 16
     assert result["flop"] == 2 * m * n * k + 2 * m * n
     assert result["bytes"] == 2 * (m * k + n * k + m * n)
+    assert (result["n"], result["pad_h"], result["groups"], result["conv_mode"]) == (2, 1, 1, "cross")
 
 
 @pytest.mark.parametrize(
