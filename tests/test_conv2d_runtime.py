@@ -83,8 +83,13 @@ CHECKS = [
     ("split_k_slices=2 " + FEW, SPLIT + "the few_channels and fixed_channels iterators do not split K"),
     (
         "split_k_slices=2 " + S8,
-        "split_k_slices is not 1; a serial split would saturate D after each slice: use split_k_mode parallel",
+        "split_k_slices is not 1; a serial split would round D after each slice: use split_k_mode parallel",
     ),
+    (
+        "split_k_slices=2 alignment_c=4 element_c=8",
+        "split_k_slices is not 1; a serial split would round D after each slice: use split_k_mode parallel",
+    ),
+    ("split_k_slices=2 alignment_c=4 element_c=8 element_epilogue=8", "supported"),
     ("split_k_slices=2 split_k_rounds=0 " + S8, "supported"),
     ("split_k_slices=2 binary_op=1", "split_k_slices is not 1; a residual block cannot be applied in parts"),
     ("offset_bias=8", "supported"),

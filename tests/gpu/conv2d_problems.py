@@ -71,5 +71,5 @@ def conv2d_problems(about: Mapping[str, Any]) -> dict[str, dict[str, float | str
 def can_split(about: Mapping[str, Any]) -> bool:
     """Whether the epilogue can be applied to sums of parts of K."""
     serial = about["split_k_mode"] == "serial"
-    saturates, residual = about["element_c"] in ("s8", "u8"), "binary_op" in about
-    return not (serial and (saturates or residual))
+    rounds = about["element_c"] in ("s8", "u8", "s32") and about["element_epilogue"] != "s32"
+    return not (serial and (rounds or "binary_op" in about))

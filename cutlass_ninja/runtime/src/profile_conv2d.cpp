@@ -106,7 +106,7 @@ WorkloadShape conv2d_shape(cutlass_ninja_conv2d_kernel const& kernel, Problem co
   shape.alpha = problem.scalar("alpha");
   shape.beta = problem.scalar("beta");
   shape.accumulator = kernel.accumulator;
-  shape.epilogue = kernel.element_epilogue;
+  shape.epilogue = traits.element_epilogue;
   shape.math = kernel.element_math;
 
   int64_t const met =

@@ -41,6 +41,7 @@ constexpr cutlass_ninja_conv2d_traits kTraits = {
     {{ tensor(element_b, alignment_b) }},
     {{ tensor(element_c, alignment_c) }},
     {{ tensor(element_d, alignment_c) }},
+    CUTLASS_NINJA_{{ element_epilogue | upper }},
 {% include "epilogue/traits.cpp" %}    /*split_k_rounds=*/{{ 0 if parallel else 1 }},
 };
 
@@ -177,7 +178,6 @@ extern "C" cutlass_ninja_conv2d_kernel const CUTLASS_NINJA_KERNEL = {
     "conv2d",
     kTraits,
     CUTLASS_NINJA_{{ element_accumulator | upper }},
-    CUTLASS_NINJA_{{ element_epilogue | upper }},
     {
         sizeof(ConvKernel::SharedStorage),
         sizeof(Block),

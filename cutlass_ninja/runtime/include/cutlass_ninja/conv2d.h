@@ -76,6 +76,7 @@ typedef struct {
   cutlass_ninja_group_mode group_mode;
   int tile_n;  ///< columns of D's matrix that one thread block computes
   cutlass_ninja_tensor a, b, c, d;
+  cutlass_ninja_element element_epilogue;  ///< the type in which alpha and beta are applied
   cutlass_ninja_epilogue epilogue;
   /// Whether slices of K are summed one after the other in D itself, and so each time rounded to
   /// its type.
@@ -92,7 +93,6 @@ typedef struct {
   char const* operation;  ///< "conv2d"
   cutlass_ninja_conv2d_traits traits;
   cutlass_ninja_element accumulator;
-  cutlass_ninja_element element_epilogue;
   cutlass_ninja_footprint footprint;
 
   cutlass_ninja_status (*load)(char const** reason);

@@ -100,8 +100,11 @@ inline char const* conv2d_split_fault(cutlass_ninja_conv2d_traits const& traits,
     return "split_k_slices is not 1, but the few_channels and fixed_channels iterators do not "
            "split K";
   if (!traits.split_k_rounds) return nullptr;
-  if (element_bytes(traits.d.element) == 1)
-    return "split_k_slices is not 1; a serial split would saturate D after each slice: use "
+  bool const integer = traits.d.element == CUTLASS_NINJA_S8 ||
+                       traits.d.element == CUTLASS_NINJA_U8 ||
+                       traits.d.element == CUTLASS_NINJA_S32;
+  if (integer && traits.element_epilogue != CUTLASS_NINJA_S32)
+    return "split_k_slices is not 1; a serial split would round D after each slice: use "
            "split_k_mode parallel";
   if (traits.epilogue.binary_op != CUTLASS_NINJA_BINARY_OP_NONE)
     return "split_k_slices is not 1; a residual block cannot be applied in parts";
