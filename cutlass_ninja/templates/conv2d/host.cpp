@@ -146,7 +146,8 @@ cutlass_ninja_status initialize(cutlass_ninja_conv2d_arguments const* g, void* w
   block->reduction = lower_reduction(*g, block->params, workspace);
 {%- else %}
   // Semaphores must be 0 before a launch, and are so after it.
-  if (cudaMemsetAsync(workspace, 0, workspace_bytes(g), stream) != cudaSuccess)
+  size_t const bytes = workspace_bytes(g);
+  if (bytes > 0 && cudaMemsetAsync(workspace, 0, bytes, stream) != cudaSuccess)
     return CUTLASS_NINJA_ERROR_INTERNAL;
   new (params) Block{Params(lower(*g, g->d), static_cast<int*>(workspace))};
 {%- endif %}
