@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-import yaml
 from conftest import CONFIGS
 from kernels import CONV2D
 
@@ -16,10 +15,8 @@ from cutlass_ninja.operations import OPERATIONS
 
 @pytest.fixture
 def layers(tmp_path: Path) -> list[Problem]:
-    document = yaml.safe_load((CONFIGS / "problems/resnet50.yaml").read_text())
-    assert document["operation"] == "conv2d"
     manifest = tmp_path / "manifest.yaml"
-    manifest.write_text(CONV2D + yaml.safe_dump({"problems": document["problems"]}))
+    manifest.write_text(f"{CONV2D}problems_from: {CONFIGS}/problems/resnet50.yaml\n")
     return list(load(str(manifest), OPERATIONS, tuple(ARCHS)).problems)
 
 
