@@ -58,18 +58,23 @@ Stride strided(int64_t leading_dimension, int64_t batch_stride) {
 }
 
 {% set residual = epilogue_functor == "linear_combination_residual_block" -%}
-{% set stride_bias = "{{}, {}, g.epilogue.batch_stride_bias}" -%}
 decltype(CollectiveEpilogue::Arguments::thread) fuse(cutlass_ninja_gemm_arguments const& g) {
   using Compute = {{ type_epilogue }};
-{%- if residual %}
-{%- set leaky = "{Compute(g.epilogue.leaky_relu_slope)}" if activation == "leaky_relu" else "{}" %}
-{%- set bias_arguments = ", {static_cast<GemmKernel::ElementD const*>(g.epilogue.bias), Compute(0), " ~ stride_bias ~ "}" %}
-{%- set linear = "{{{Compute(g.alpha)}, {}, {}}, {}" ~ (bias_arguments if bias != "none" else "") ~ ", {}}" %}
-{%- set activated = linear if activation == "identity" else "{" ~ linear ~ ", " ~ leaky ~ "}" %}
-{%- set joined = "{" ~ activated ~ ",\n          {{{Compute(g.beta)}, {}, {}}, {}, {}},\n          {}}" %}
-  return {{ joined if unary_op == "identity" else "{" ~ joined ~ ",\n          {}}" }};
-{%- else %}
   decltype(CollectiveEpilogue::Arguments::thread) fused{};
+{%- if residual %}
+  auto& joined = fused{{ ".op_0" if unary_op != "identity" }};
+  auto& activated = joined.op_0;
+  auto& linear = activated{{ ".op_0" if activation != "identity" }};
+  linear.op_0.scalars[0] = Compute(g.alpha);
+{%- if bias != "none" %}
+  linear.op_2.{{ "ptr_col" if bias == "per_row" else "ptr_row" }} = static_cast<GemmKernel::ElementD const*>(g.epilogue.bias);
+  cute::get<2>(linear.op_2.{{ "dCol" if bias == "per_row" else "dRow" }}) = g.epilogue.batch_stride_bias;
+{%- endif %}
+{%- if activation == "leaky_relu" %}
+  activated.op_1.leaky_alpha = Compute(g.epilogue.leaky_relu_slope);
+{%- endif %}
+  joined.op_1.op_0.scalars[0] = Compute(g.beta);
+{%- else %}
   fused.alpha = Compute(g.alpha);
   fused.beta = Compute(g.beta);
 {%- if bias != "none" %}
@@ -79,8 +84,8 @@ decltype(CollectiveEpilogue::Arguments::thread) fuse(cutlass_ninja_gemm_argument
 {%- if activation == "leaky_relu" %}
   fused.activation.leaky_alpha = Compute(g.epilogue.leaky_relu_slope);
 {%- endif %}
-  return fused;
 {%- endif %}
+  return fused;
 }
 
 /// `multiprocessors` is needed by kernels that are launched, not by those that are only checked.
