@@ -115,16 +115,19 @@ def run(label: str, folder: str) -> list[dict[str, Any]]:
     """The profiler's results for every problem."""
     profiler = f"{folder}/cache/bin/{label}"
     about = json.loads(subprocess.run([profiler, "--describe"], check=True, capture_output=True, text=True).stdout)
-    results = []
-    for problem, values in PROBLEMS[about["operation"]](about).items():
-        flags = [f"--{name}={value}" for name, value in values.items()]
-        iterations = 50 if problem == PEAK else 3
-        command = [profiler, *flags, f"--profiling-iterations={iterations}", "--warmup-iterations=3"]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=300)
-        lines = done.stdout.splitlines()
-        result = json.loads(lines[-1]) if lines else {"status": "crashed", "reason": done.stderr.strip()[-300:]}
-        results.append({**result, "label": label, "about": about, "problem": problem, "exit_code": done.returncode})
-    return results
+    problems = PROBLEMS[about["operation"]](about)
+    lines = [" ".join(f"--{name}={value}" for name, value in values.items()) for values in problems.values()]
+    command = [profiler, "--problems-file=-", "--warmup-iterations=3", "--warmup-duration=0"]
+    given = "\n".join(
+        f"{line} --profiling-iterations={50 if problem == PEAK else 3}" for problem, line in zip(problems, lines)
+    )
+    done = subprocess.run(command, input=given + "\n", capture_output=True, text=True, timeout=600)
+    found = [json.loads(line) for line in done.stdout.splitlines()]
+    crashed = {"status": "crashed", "reason": done.stderr.strip()[-300:]}
+    return [
+        {**result, "label": label, "about": about, "problem": problem}
+        for problem, result in itertools.zip_longest(problems, found[: len(problems)], fillvalue=crashed)
+    ]
 
 
 def gemm_problems(about: Mapping[str, Any]) -> dict[str, dict[str, float]]:
