@@ -1,0 +1,84 @@
+"""Compares kernels compiled in batches with the same kernels compiled one by one: are they equally fast?
+
+    python tests/gpu/compare_ways.py --json ways.json configs/gemm_sm80.yaml configs/gemm_sm90.yaml
+
+Builds a sample of each manifest both ways for this GPU, and times each kernel in turns, batched and single, several
+times over. Prints, for each kernel, the ratio of the medians of all runs; exits with 1 if one is off by more than 2 % or
+if the ratios have one side (a sign test at 1 %).
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from verify_kernels import arguments, build, listed, sample
+
+TOLERANCE = 0.02
+WAYS = ("batched", "single")
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("manifests", nargs="+")
+    parser.add_argument("--per-manifest", type=int, default=10, help="kernels of each manifest (default: 10)")
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--json", metavar="FILE")
+    options = parser.parse_args()
+    names = [name for path in options.manifests for name in sample(path, options.per_manifest, False)]
+    with tempfile.TemporaryDirectory() as temporary:
+        seconds = {}
+        for way in WAYS:
+            started = time.monotonic()
+            if not build(arguments(options.manifests, names, way), f"{temporary}/{way}"):
+                return 1
+            seconds[way] = time.monotonic() - started
+            print(f"{way}: {len(names)} kernels built in {seconds[way]:.0f} s", flush=True)
+        labels = [row["label"] for row in listed(arguments(options.manifests, names, WAYS[0]), f"{temporary}/batched")]
+        pairs = [compare(label, temporary, options.rounds) for label in labels]
+    if options.json:
+        Path(options.json).write_text(json.dumps({"build_seconds": seconds, "kernels": pairs}, indent=1))
+    return report(pairs)
+
+
+def compare(label: str, folder: str, rounds: int) -> dict[str, Any]:
+    """A kernel's medians in ms, both ways, each round in another order."""
+    medians: dict[str, list[float]] = {way: [] for way in WAYS}
+    for place in range(rounds):
+        for way in WAYS if place % 2 else WAYS[::-1]:
+            command = [f"{folder}/{way}/cache/bin/{label}", "--m=4096", "--n=4096", "--k=4096"]
+            done = subprocess.run(
+                [*command, "--verification-enabled=false"], capture_output=True, text=True, check=True
+            )
+            medians[way].append(json.loads(done.stdout)["runtime_median_ms"])
+    ratio = statistics.median(medians["batched"]) / statistics.median(medians["single"])
+    return {"label": label, "medians_ms": medians, "ratio": ratio}
+
+
+def report(pairs: Sequence[dict[str, Any]]) -> int:
+    for pair in pairs:
+        print(f"{pair['label']:<120} {statistics.median(pair['medians_ms']['batched']):9.4f} ms  {pair['ratio']:.4f}")
+    ratios = [pair["ratio"] for pair in pairs]
+    slower = sum(ratio > 1 for ratio in ratios)
+    unequal = sum(ratio != 1 for ratio in ratios)
+    extreme = max(slower, unequal - slower)
+    chance = min(1.0, 2 * sum(math.comb(unequal, k) for k in range(extreme, unequal + 1)) / 2**unequal)
+    worst = max(ratios, key=lambda ratio: abs(math.log(ratio)))
+    mean = math.exp(statistics.fmean(map(math.log, ratios)))
+    print(
+        f"batched / single: geometric mean {mean:.4f}, worst {worst:.4f}; {slower} of {unequal} slower (p = {chance:.2f})"
+    )
+    return int(abs(worst - 1) > TOLERANCE or chance < 0.01)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
