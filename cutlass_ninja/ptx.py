@@ -28,13 +28,23 @@ class Ptx:
     def part(self, entry: str) -> str:
         """The module with one entry only, what is named after it (`entry` and _), and what they use.
 
-        Variables that are local to the module are numbered anew: their names tell what else was compiled. Raises
+        What is named after it can be found by that name when the module is loaded, whatever it was before. Other
+        variables that are local to the module are numbered anew: their names tell what else was compiled. Raises
         BuildError without such an entry.
         """
-        pieces = self._pieces.reached([entry, *(name for name in self._pieces.names if name.startswith(f"{entry}_"))])
-        local = [piece.names[0] for piece in pieces if _LOCAL_VARIABLE.match(piece.text)]
-        renamed = {name: f"local_{place}" for place, name in enumerate(dict.fromkeys(local))}
-        text = "".join(piece.text for piece in pieces)
+        roots = [entry, *(name for name in self._pieces.names if name.startswith(f"{entry}_"))]
+        renamed: dict[str, str] = {}
+        texts = []
+        for piece in self._pieces.reached(roots):
+            text = piece.text
+            if _LOCAL_VARIABLE.match(text):
+                (name,) = piece.names
+                if name in roots:
+                    text = f".visible {text}"
+                else:
+                    renamed[name] = f"local_{len(renamed)}"
+            texts.append(text)
+        text = "".join(texts)
         return f"{self._header}\n" + (_NAME.sub(lambda name: renamed.get(name[0], name[0]), text) if renamed else text)
 
 
