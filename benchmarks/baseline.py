@@ -1,7 +1,7 @@
 """Our best kernels beside cuBLASLt, and how far the figures can be trusted: everything on this machine's GPU.
 
     python benchmarks/baseline.py [--folder DIR] [--manifest benchmarks/hopper_f16.yaml] [--jobs N]
-        [--steps sweep repeat exhaustive]
+        [--cublaslt libcublasLt.so.13] [--steps sweep repeat exhaustive]
 
 Builds the manifest in the folder (a cache that is there already is used), then
   1. sweeps it with the baseline: the winner, its rate and the factor for each problem, and geometric means;
@@ -38,13 +38,15 @@ def main() -> None:
     parser.add_argument("--manifest", default=str(HERE / "hopper_f16.yaml"))
     parser.add_argument("--steps", nargs="+", choices=STEPS, default=STEPS)
     parser.add_argument("--jobs", type=int, default=0)
+    parser.add_argument("--cublaslt", default="")
     options = parser.parse_args()
     folder = Path(options.folder)
+    library = ["--cublaslt", options.cublaslt] if options.cublaslt else []
     told: dict[str, Any] = {"build_s": build(folder, options.manifest, options.jobs)}
     if "sweep" in options.steps:
-        told["sweep"] = compared(profile(folder, "first"))
+        told["sweep"] = compared(profile(folder, "first", *library))
     if "repeat" in options.steps:
-        told["repeat"] = repeated(folder, profile(folder, "second")["best"])
+        told["repeat"] = repeated(folder, profile(folder, "second", *library)["best"])
     if "exhaustive" in options.steps:
         told["exhaustive"] = exhaustive(folder, options.manifest)
     print(json.dumps(told, indent=1))

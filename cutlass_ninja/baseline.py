@@ -21,6 +21,7 @@ from typing import Any
 from . import signature, store
 from .commands import BASELINE
 from .contenders import Contender
+from .errors import InputError
 from .plan import Plan
 
 PROVIDER = "cuBLASLt"
@@ -42,8 +43,11 @@ class Found:
     contenders: list[Contender] = field(default_factory=list)
 
 
-def find(plan: Plan, kernels: Sequence[Contender]) -> Found:
-    """The baseline for the kernels' signatures; none, and why, where it is not to be had."""
+def find(plan: Plan, kernels: Sequence[Contender], named: str | None = None) -> Found:
+    """The baseline for the kernels' signatures; none, and why, where it is not to be had.
+
+    `named` is the library to take. Raises InputError if it cannot be loaded.
+    """
     executables = {
         runtime.arch: path
         for runtime in plan.runtimes
@@ -55,11 +59,13 @@ def find(plan: Plan, kernels: Sequence[Contender]) -> Found:
         return Found("no baseline: it has not been built; run ninja")
     any_executable = next(iter(executables.values()))
     failures = []
-    for library in dict.fromkeys(libraries()):
+    for library in dict.fromkeys([named] if named else libraries()):
         version, failure = _version(any_executable, library)
         if version:
             made = list(_contenders(executables, kernels, library, version))
             return Found(f"baseline: cuBLASLt {version} ({library})", made)
+        if named:
+            raise InputError(f"error: --cublaslt {named}: {failure}")
         failures.append(f"{library}: {failure}")
     reason = f"; {failures[0]}" if failures else ""
     return Found(f"no baseline: {_NAMES[0]} was not found{reason} (pip install nvidia-cublas)")
@@ -85,7 +91,7 @@ def _version(executable: str, library: str) -> tuple[str, str]:
         return "", str(error)
     if done.returncode:
         return "", done.stderr.strip().removeprefix("error: ")
-    number = int(done.stdout)  # 130100; 120 in cuBLAS 12.0's way: 12.0.1 is 120001
+    number = int(done.stdout)  # major * 10000 + minor * 100 + patch
     return f"{number // 10000}.{number // 100 % 100}.{number % 100}", ""
 
 

@@ -170,6 +170,11 @@ def test_what_ninja_has_not_built_is_left_out(project: Project) -> None:
             2,
             "error: argument --devices: 'one': expected ordinals, as 0 or 0,2 (see cutlass-ninja profile --help)",
         ),
+        (
+            ["--timeout", "-1"],
+            2,
+            "error: argument --timeout: '-1': expected a number above 0 (see cutlass-ninja profile --help)",
+        ),
         (["--problem", "64"], 2, "error: --problem 64: expected name=value,..., as m=1024,n=4096,k=4096"),
         (
             ["--problem", "m=64,n=64,kk=64"],
@@ -209,6 +214,11 @@ def test_best_before_anything_was_measured(project: Project) -> None:
     assert ran.err == (
         "error: cache/results.sqlite: nothing has been measured yet; run cutlass-ninja profile, or name a file\n"
     )
+
+
+def test_a_named_baseline_must_be_there(project: Project) -> None:
+    ran = project.generate("profile", "--cublaslt", "nowhere.so")
+    assert (ran.code, ran.out, ran.err) == (2, "", f"error: --cublaslt {project.path}/nowhere.so: no library\n")
 
 
 def test_where_the_baselines_library_is_looked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

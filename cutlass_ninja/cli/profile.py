@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import math
 import os
 import signal
 from collections.abc import Iterator, Sequence
@@ -66,7 +67,7 @@ def run(arguments: Sequence[str]) -> int:
     gpus = contenders.gpus(built[0], options.devices)
     rivals: list[contenders.Contender] = []
     if options.baseline:
-        found = baseline.find(current_plan(), built)
+        found = baseline.find(current_plan(), built, options.cublaslt)
         rivals = found.contenders
         say(found.message)
     progress = Progress()
@@ -108,17 +109,22 @@ def _parse(arguments: Sequence[str]) -> argparse.Namespace:
     )
     parsed.add_argument("--results", default=results.RESULTS, metavar="FILE", help=f"default: {results.RESULTS}")
     parsed.add_argument("--cache", choices=("cold", "warm"), default="cold", help="whether operands lie in the L2")
-    parsed.add_argument("--relative-stderr", type=float, metavar="PERCENT", help="of the mean, to be reached (0.5)")
-    parsed.add_argument("--profiling-duration", type=float, metavar="MS", help="the most for one measurement (1000)")
-    parsed.add_argument("--timeout", type=float, default=120, metavar="S", help="for one problem of one kernel (120)")
+    parsed.add_argument("--relative-stderr", type=_amount, metavar="PERCENT", help="of the mean, to be reached (0.5)")
+    parsed.add_argument("--profiling-duration", type=_amount, metavar="MS", help="the most for one measurement (1000)")
+    parsed.add_argument("--timeout", type=_amount, default=120, metavar="S", help="for one problem of one kernel (120)")
     parsed.add_argument("--exhaustive", action="store_true", help="measure everything to full precision")
     parsed.add_argument("--force", action="store_true", help="measure again what has been measured, and replace it")
     parsed.add_argument("--retry-failed", action="store_true", help="measure again what was wrong or failed")
+    parsed.add_argument(
+        "--cublaslt", metavar="FILE", help="the library libcublasLt.so.*, if it is not to be looked for"
+    )
     parsed.add_argument("--no-baseline", dest="baseline", action="store_false", help="do not run cuBLASLt beside")
     parsed.add_argument("--json", action="store_true", help="print an object: what was done, and the best kernels")
     options = parsed.parse_args(arguments)
     if options.results != results.RESULTS:
         options.results = os.path.abspath(options.results)
+    if options.cublaslt:
+        options.cublaslt = os.path.abspath(options.cublaslt)
     return options
 
 
@@ -127,6 +133,16 @@ def _ordinals(text: str) -> list[int]:
         return [int(part) for part in text.split(",")]
     except ValueError:
         raise argparse.ArgumentTypeError(f"{text!r}: expected ordinals, as 0 or 0,2") from None
+
+
+def _amount(text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = -1.0
+    if not 0 < value < math.inf:
+        raise argparse.ArgumentTypeError(f"{text!r}: expected a number above 0")
+    return value
 
 
 def _selected(options: argparse.Namespace, folder: str) -> tuple[list[KernelTarget], list[Problem]]:

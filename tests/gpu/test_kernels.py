@@ -178,7 +178,7 @@ def recompile(folder: BuildFolder, tools: Toolchain, place: Path, file: str, rig
     text = (place / file).read_text()
     assert right in text
     (place / file).write_text(text.replace(right, wrong, 1))
-    for name, target in commands.links(tools, kernel.settings).items():
+    for name, target in commands.links(tools, kernel).items():
         os.symlink(target, place / name)
     library = str(folder.path / "cache" / "runtime" / plan.kernels[0].runtime / commands.RUNTIME_LIBRARY)
     for command in commands.kernel_commands(tools, kernel, library):

@@ -113,7 +113,7 @@ def hand_loop(folder: BuildFolder, tools: Toolchain, place: Path) -> Path:
     for source in profiler.parent.glob("*.*"):
         shutil.copy(source, place)
     shutil.copy(Path(__file__).parent / "hand_loop.cu", place / "profiler.cu")
-    for name, target in commands.links(tools, kernel.settings).items():
+    for name, target in commands.links(tools, kernel).items():
         os.symlink(target, place / name)
     library = next((folder.path / "cache" / "runtime").glob(f"*/{commands.RUNTIME_LIBRARY}"))
     for command in commands.kernel_commands(tools, kernel, str(library)):

@@ -1,2 +1,7 @@
 // A stand-in for the baseline, whose library is nowhere.
-int main() { return 3; }
+#include <cstdio>
+
+int main() {
+  std::fputs("error: no library\n", stderr);
+  return 3;
+}
