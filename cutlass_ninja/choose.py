@@ -12,7 +12,7 @@ from . import signature
 from .manifest import Problem
 from .peaks import peak_tflop_per_s
 from .problems import canonical
-from .ranking import group, ranked, ties
+from .ranking import decisive, group, ranked, ties
 from .results import OURS, Result
 
 _NEAREST = 3
@@ -162,9 +162,9 @@ def _moment(results: Iterable[Result]) -> str:
 
 def _choice(results: Sequence[Result]) -> Choice:
     ours = [result for result in results if result.provider == OURS]
-    order = ranked(ours)
-    baselines = ranked(result for result in results if result.provider != OURS)
-    right = {result.key for result in order}
+    order = ranked(decisive(ours))
+    baselines = ranked(decisive(result for result in results if result.provider != OURS))
+    right = {result.key for result in ranked(ours)}
     wrong = {result.key for result in ours if result.status not in ("success", "not_supported")}
     # One line a kernel: its other parameters are the same code.
     winners = list({result.key: result for result in reversed(order)}.values())
@@ -197,7 +197,7 @@ def _nearest(problem: Problem, groups: Iterable[Sequence[Result]]) -> Choice | N
     rates: dict[tuple[str, str], float] = {}
     examples: dict[tuple[str, str], Result] = {}
     for weight, results in zip(weights, near):
-        for result in ranked(one for one in results if one.provider == OURS):
+        for result in ranked(decisive(one for one in results if one.provider == OURS)):
             known = (result.key, canonical(result.parameters))
             rates[known] = rates.get(known, 0) + weight * (result.tflop_per_s or 0)
             examples.setdefault(known, result)

@@ -33,6 +33,15 @@ def ranked(results: Iterable[Result]) -> list[Result]:
     return sorted(verified, key=lambda result: (_median(result), result.kernel, canonical(result.parameters)))
 
 
+def decisive(results: Iterable[Result]) -> list[Result]:
+    """Without those that were measured coarsely, if there are others.
+
+    A GPU slows down in the first tenths of a second of hard work, so that what was measured briefly looks faster.
+    """
+    found = list(results)
+    return [result for result in found if result.verified and result.precision != "coarse"] or found
+
+
 def within(results: Iterable[Result], fraction: float, *, noise: bool = False) -> list[Result]:
     """The verified results that are slower than the fastest by no more than a fraction; the fastest first.
 

@@ -140,9 +140,10 @@ class Session:
         return printable(lines[-1].removeprefix("error: "))[:500] if lines else ""
 
     def _kill(self) -> None:
-        with suppress(ProcessLookupError):
-            os.killpg(self._process.pid, signal.SIGKILL)
-        self._process.wait()
+        if self._process.poll() is None:
+            with suppress(ProcessLookupError):
+                os.killpg(self._process.pid, signal.SIGKILL)
+            self._process.wait()
 
 
 def _signal_name(number: int) -> str:

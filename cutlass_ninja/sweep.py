@@ -12,6 +12,7 @@ the problems. What the results hold already is not measured again.
 
 from __future__ import annotations
 
+import statistics
 import threading
 import time
 from collections import Counter, OrderedDict, defaultdict
@@ -27,7 +28,7 @@ from .contenders import Contender, Gpu
 from .manifest import Problem
 from .problems import canonical, text
 from .progress import Progress
-from .ranking import group, within
+from .ranking import decisive, group, within
 from .results import OURS, Result, Results, with_rounds
 from .session import LostError, Session, StoppedError
 
@@ -106,8 +107,8 @@ class Summary:
     saved_s: float = 0
     """About what measuring everything to full precision would have taken more."""
     coarse_error: float | None = None
-    """The largest difference, as a fraction, between a coarse median and the full one: dropping was right as long as it
-    is well below PROMISING."""
+    """By how much coarse medians differ from full ones at most, as a fraction, beside what all of them differ by:
+    dropping was right as long as it is well below PROMISING."""
     ties_cut: int = 0
     """Kernels within FINALISTS that were too many to take part in finals."""
 
@@ -242,10 +243,10 @@ class Sweep:
         """What deserves full precision and does not have it."""
         chosen = []
         for rivals in self._groups(gpu):
-            choices: Counter[str] = Counter()
+            choices = Counter(result.key for result in rivals if result.precision != "coarse")
             for result in within(rivals, PROMISING, noise=True):
-                choices[result.key] += 1
-                if choices[result.key] <= CHOICES and result.precision == "coarse":
+                if result.precision == "coarse" and choices[result.key] < CHOICES:
+                    choices[result.key] += 1
                     chosen.append(self._task(result))
         return chosen
 
@@ -255,7 +256,7 @@ class Sweep:
         by_group: dict[tuple[str, ...], list[Result]] = {}
         for rivals in self._groups(gpu):
             best: dict[str, Result] = {}
-            for result in within(rivals, FINALISTS):
+            for result in within(decisive(rivals), FINALISTS):
                 best.setdefault(result.key, result)
             finalists = list(best.values())
             self.summary.ties_cut = max(self.summary.ties_cut, len(finalists) - MAX_FINALISTS)
@@ -456,12 +457,14 @@ class Sweep:
             each = sum(full) / len(full)
             # Everything would have been measured once, fully, and nothing coarsely.
             self.summary.saved_s = round(max(self.summary.dropped * each - sum(coarse), 0.0), 1)
-        errors = [
-            abs(self._coarse[gpu, result.identity] / result.median_ms - 1)
+        ratios = [
+            self._coarse[gpu, result.identity] / result.median_ms
             for gpu, result in results
             if result.precision != "coarse" and result.median_ms and (gpu, result.identity) in self._coarse
         ]
-        self.summary.coarse_error = round(max(errors), 4) if errors else None
+        if ratios:
+            bias = statistics.median(ratios)
+            self.summary.coarse_error = round(max(abs(ratio / bias - 1) for ratio in ratios), 4)
 
 
 def _defaults(contender: Contender, problem: Problem) -> dict[str, int]:

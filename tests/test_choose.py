@@ -34,6 +34,14 @@ def test_the_fastest_verified_kernel_wins() -> None:
     assert (choice.compared, choice.wrong) == (2, 2)
 
 
+def test_what_was_measured_coarsely_wins_only_among_its_like() -> None:
+    brief = result("brief", 0.9, precision="coarse")
+    choice = only([brief, result("full", 1.0)])
+    assert choice.winner and choice.winner.kernel == "full"
+    assert choice.compared == 2
+    assert only([brief]).winner == brief
+
+
 def test_a_problem_without_a_verified_kernel_has_no_winner() -> None:
     choice = only([result("dead", None)])
     assert (choice.winner, choice.wrong, choice.factor) == (None, 1, None)

@@ -125,6 +125,13 @@ def test_what_was_verified_is_not_verified_again(bench: Bench) -> None:
     assert of(results, "a").worst_check()["error"] == 1e-4
 
 
+def test_two_choices_of_parameters_are_measured_fully(bench: Bench) -> None:
+    kernels = [bench.kernel("a", 100, parameters={"order": [0, 1, 2, 3]}, faster={"order": 9}), bench.kernel("b", 101)]
+    _, results = bench.sweep(kernels, [1])
+    precisions = Counter((kernel, result.precision == "coarse") for (kernel, _, _), result in results.items())
+    assert precisions == {("a", True): 2, ("a", False): 2, ("b", False): 1}
+
+
 def test_an_exhaustive_sweep_measures_everything_fully(bench: Bench) -> None:
     good = bench.kernel("good", 100, parameters={"order": [0, 1]}, faster={"order": 1})
     summary, results = bench.sweep([good, bench.kernel("poor", 300)], [1, 2], exhaustive=True)

@@ -232,7 +232,7 @@ def _lines(summary: Summary, exhaustive: bool) -> Iterator[str]:
     if summary.dropped and not exhaustive:
         line = f"{summary.dropped} dropped after the coarse pass, which saved about {clock.duration(summary.saved_s)}"
         if summary.coarse_error is not None:
-            line += f"; coarse and full medians differed by {100 * summary.coarse_error:.1f} % at most"
+            line += f"; coarse medians strayed by {100 * summary.coarse_error:.1f} % at most"
         yield line + " (--exhaustive measures all fully)"
     if summary.ties_cut > 0:
         yield f"up to {summary.ties_cut} more kernels of a problem were within 3 % of its best than take part in finals"
