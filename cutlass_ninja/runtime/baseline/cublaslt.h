@@ -31,7 +31,7 @@ enum MatmulAttribute : int { kTransA = 3, kTransB = 4 };  // cublasLtMatmulDescA
 enum LayoutAttribute : int {
   kBatchCount = 5,
   kBatchStride = 6
-};                                                          // cublasLtMatrixLayoutAttribute_t
+};  // cublasLtMatrixLayoutAttribute_t
 enum PreferenceAttribute : int { kMaxWorkspaceBytes = 1 };  // cublasLtMatmulPreferenceAttributes_t
 
 struct Algorithm {  // cublasLtMatmulAlgo_t

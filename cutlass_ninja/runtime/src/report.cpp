@@ -125,7 +125,7 @@ std::string parameters_json(Operation const& operation) {
 void add_runtime(JsonObject& line, std::optional<Statistics> const& ms, Workload const* workload) {
   struct Figure {
     char const* name;
-    double Statistics::*member;
+    double Statistics::* member;
   };
   constexpr Figure kFigures[] = {
       {"runtime_median_ms", &Statistics::median}, {"runtime_mean_ms", &Statistics::mean},
