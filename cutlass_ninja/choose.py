@@ -12,7 +12,7 @@ from . import signature
 from .manifest import Problem
 from .peaks import peak_tflop_per_s
 from .problems import canonical
-from .ranking import decisive, group, ranked, ties
+from .ranking import decisive, group, of_each_kernel, ranked, ties
 from .results import OURS, Result
 
 _NEAREST = 3
@@ -119,19 +119,27 @@ def best(
     measured gets a choice without a winner; with `predict`, for each signature the kernel that did best on the nearest
     measured problems.
     """
-    groups = _latest(_groups(results, query))
+    groups = contests(results, query)
     measured = {(chosen[0].operation, canonical(chosen[0].problem)) for chosen in groups}
     if not problems:
-        return [_choice(chosen) for chosen in groups]
+        return [choice(chosen) for chosen in groups]
     choices = []
     for problem in problems:
         asked = (problem.operation, canonical(problem.values))
         if asked in measured:
-            choices += [_choice(chosen) for chosen in groups if (chosen[0].operation, chosen[0].identity[1]) == asked]
+            choices += [choice(chosen) for chosen in groups if (chosen[0].operation, chosen[0].identity[1]) == asked]
         else:
             predicted = _predict(problem, groups) if predict else []
             choices += predicted or [Choice(problem.operation, problem.values, None)]
     return choices
+
+
+def contests(results: Iterable[Result], query: Query) -> list[list[Result]]:
+    """The results of one problem, signature and GPU model that compete with one another, baselines among them.
+
+    Where a model was measured on several machines or under several drivers, the latest counts.
+    """
+    return _latest(_groups(results, query))
 
 
 def _groups(results: Iterable[Result], query: Query) -> list[list[Result]]:
@@ -160,15 +168,13 @@ def _moment(results: Iterable[Result]) -> str:
     return max(result.measured_at for result in results)
 
 
-def _choice(results: Sequence[Result]) -> Choice:
+def choice(results: Sequence[Result]) -> Choice:
+    """What is known of a contest."""
     ours = [result for result in results if result.provider == OURS]
-    order = ranked(decisive(ours))
     baselines = ranked(decisive(result for result in results if result.provider != OURS))
     right = {result.key for result in ranked(ours)}
     wrong = {result.key for result in ours if result.status not in ("success", "not_supported")}
-    # One line a kernel: its other parameters are the same code.
-    winners = list({result.key: result for result in reversed(order)}.values())
-    winners = ranked(winners)
+    winners = of_each_kernel(decisive(ours))
     return Choice(
         operation=results[0].operation,
         problem=results[0].problem,

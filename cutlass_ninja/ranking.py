@@ -33,6 +33,14 @@ def ranked(results: Iterable[Result]) -> list[Result]:
     return sorted(verified, key=lambda result: (_median(result), result.kernel, canonical(result.parameters)))
 
 
+def of_each_kernel(results: Iterable[Result]) -> list[Result]:
+    """The fastest verified result of each kernel, in order: with other parameters it is the same code."""
+    fastest: dict[str, Result] = {}
+    for result in ranked(results):
+        fastest.setdefault(result.key, result)
+    return list(fastest.values())
+
+
 def decisive(results: Iterable[Result]) -> list[Result]:
     """Without those that were measured coarsely, if there are others.
 

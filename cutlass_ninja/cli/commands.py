@@ -28,6 +28,7 @@ COMMANDS: Mapping[str, Command] = {
     "profile": Command("profile", "[MANIFEST...]", "run on the GPUs, verify, store results"),
     "best": Command("best", "[MANIFEST...]", "the fastest verified kernel for each problem"),
     "results": Command("table", "", "all that was measured, as a table, CSV or JSON"),
+    "report": Command("report", "", "a page to look at what was measured; tables, CSV"),
     "diff": Command("diff", "OLD NEW", "two files of results; what has become slower"),
     "prune": Command("prune", "[MANIFEST...]", "shrink the cache by age, size or manifest"),
     "cache-key": Command("cache_key", "MANIFEST...", "what a CI cache should be keyed on"),
