@@ -173,6 +173,15 @@ def test_cache_modes_are_contests_of_their_own() -> None:
     assert "(NVIDIA H200, warm L2)" in told(result(cache="warm"))
 
 
+def test_gpus_are_contests_of_their_own_and_named() -> None:
+    made = [result(), result(ms=4.0, place=replace(H200, gpu="NVIDIA L4", gpu_uuid="GPU-2"))]
+    assert [contest["gpu"] for contest in data(*made)["contests"]] == ["NVIDIA H200", "NVIDIA L4"]
+    shown = Texts(page.render(report(*made))).texts
+    assert "measured on NVIDIA H200, NVIDIA L4" in shown and "GPU-2" in shown
+    assert "f16*f16+f32=f16 tnn, NVIDIA L4" in shown
+    assert ", NVIDIA H200" not in Texts(page.render(report(result()))).texts
+
+
 WRONG = [{"data": "normal", "metric": "relative_frobenius", "error": 0.25, "tolerance": 0.001}]
 
 

@@ -24,11 +24,11 @@ function drawRoofline(contest) {
   contest.kernel.forEach((_, number) => {
     if (number) plot.add(point(plot.at(intensity(contest), rate(contest, contest.median[number])), "coarse many", tipOf(contest, number), 3));
   });
+  plot.add(point(plot.at(intensity(contest), rate(contest, contest.median[0])), "tie", tipOf(contest, 0) + `\n${contest.title}`, 6));
   if (contest.baseline) {
     const { median } = contest.baseline;
-    plot.add(diamond(plot.at(intensity(contest), rate(contest, median)), "baseline", `${baselineName(contest)}\n${usText(median)} us`));
+    plot.add(diamond(plot.at(intensity(contest), rate(contest, median)), "baseline hollow", `${baselineName(contest)}\n${usText(median)} us`));
   }
-  plot.add(point(plot.at(intensity(contest), rate(contest, contest.median[0])), "tie", tipOf(contest, 0) + `\n${contest.title}`, 6));
   place.append(rooflineLegend(contest), folded("The same as a table", ROOFLINE_COLUMNS, () => alike.map(rooflineRow)));
 }
 
