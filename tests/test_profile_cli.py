@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sqlite3
 from collections.abc import Callable
 from pathlib import Path
@@ -72,6 +73,15 @@ def test_a_second_profile_measures_nothing(project: Project) -> None:
     ran = profiled(project)
     assert "0 measured in " in ran.err and "3 known before" in ran.err
     assert (project.path / "cache/results.sqlite").read_bytes() == before
+
+
+def test_a_report_of_what_was_measured(project: Project) -> None:
+    profiled(project)
+    ran = project.generate("report", "--text")
+    assert ran.code == 0, ran.err
+    kernels = [name for name in NAMES if re.search(rf"^[123] +{name} .* \d+(\.\d+)? s ", ran.out, re.MULTILINE)]
+    assert sorted(map(NAMES.get, kernels)) == ["ampere3", "ampere4", "hopper"]
+    assert project.generate("report").err.startswith("report.html: 3 kernels on ")
 
 
 def test_ninja_profile_does_the_same(project: Project) -> None:

@@ -115,6 +115,13 @@ def test_the_address_names_the_problem(tab: Page, written: Path) -> None:
     opened(tab, written)
     tab.value("(location.hash = '#problem=4', new Promise((done) => setTimeout(done, 50)))")
     assert text(tab, "#title") == "m=16 n=4096 k=4096"
+    tab.ask("Emulation.setDeviceMetricsOverride", **PHONE)
+    tab.value("(location.hash = '#problem=9', new Promise((done) => setTimeout(done, 50)))")
+    seen = """(() => {
+      const [list, item] = ["#problems", "[aria-current=true]"].map((one) => document.querySelector(one).getBoundingClientRect());
+      return list.top <= item.top && item.bottom <= list.bottom;
+    })()"""
+    assert tab.value(seen) is True
 
 
 def test_all_kernels_and_the_numbers_are_there_when_asked_for(tab: Page, written: Path) -> None:

@@ -15,13 +15,13 @@ function drawCompile(contest) {
     x: { label: "compile time, s", scale: (count) => logarithmic(shortest, longest, count) },
     y: { label: "TFLOP/s", scale: (count) => linear(least(rates), most(rates), count) },
   });
+  for (const number of known.reverse()) {
+    const middle = plot.at(seconds(number), rate(contest, contest.median[number]));
+    plot.add(point(middle, `${kindOf(contest, number)} many`, tipOf(contest, number)));
+  }
   if (contest.baseline) {
     const ends = [shortest, longest].map((time) => plot.at(time, rate(contest, contest.baseline.median)));
     plot.add(svg("line", { class: "baseline dashed", x1: ends[0][0], x2: ends[1][0], y1: ends[0][1], y2: ends[1][1] }));
     plot.add(svg("text", { x: ends[1][0], y: ends[1][1] - 5, "text-anchor": "end" }, contest.baseline.name));
-  }
-  for (const number of known.reverse()) {
-    const middle = plot.at(seconds(number), rate(contest, contest.median[number]));
-    plot.add(point(middle, `${kindOf(contest, number)} many`, tipOf(contest, number)));
   }
 }

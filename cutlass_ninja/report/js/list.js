@@ -23,7 +23,17 @@ function makeList(choose) {
   });
   byId("problems").append(...items);
   filter();
-  return (chosen) => buttons.forEach((button, number) => button.setAttribute("aria-current", String(number === chosen)));
+  return (chosen) => {
+    buttons.forEach((button, number) => button.setAttribute("aria-current", String(number === chosen)));
+    bringIntoView(byId("problems"), items[chosen]);
+  };
+}
+
+/** Scroll a list, and not the page, as little as needed to see one of its items. */
+function bringIntoView(list, item) {
+  const [outer, inner] = [list.getBoundingClientRect(), item.getBoundingClientRect()];
+  if (inner.top < outer.top) list.scrollTop -= outer.top - inner.top;
+  else if (inner.bottom > outer.bottom) list.scrollTop += inner.bottom - outer.bottom;
 }
 
 function listLine(contest) {

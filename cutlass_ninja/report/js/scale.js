@@ -15,7 +15,7 @@ function logarithmic(from, to, count) {
   const low = Math.log10(from);
   const high = Math.log10(to);
   const span = high - low;
-  const factors = span * 3 <= count ? [1, 2, 5] : [1];
+  const factors = span * 3 <= count + 1 ? [1, 2, 5] : [1];
   const every = Math.max(1, Math.ceil(span / count));
   const ticks = [];
   for (let power = Math.floor(low); power <= Math.ceil(high); power += every) {
