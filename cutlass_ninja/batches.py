@@ -11,6 +11,7 @@ from pathlib import Path
 
 from . import memory, store
 from .halves import why_single
+from .memo import fingerprint
 from .operations import OPERATIONS, Cost
 from .plan import KernelTarget, Plan
 from .store import State, Status
@@ -77,10 +78,10 @@ def _together(target: KernelTarget) -> tuple[object, ...]:
     return kernel.operation, OPERATIONS[kernel.operation].templates(kernel.config), kernel.arch, kernel.settings
 
 
-def _likeness(target: KernelTarget) -> tuple[str, ...]:
+def _likeness(target: KernelTarget) -> tuple[bytes, str]:
     """Sorts kernels so that neighbours have most in common, by what costs most to instantiate first."""
     kernel = target.kernel
-    return (*(repr(kernel.config.get(name)) for name in OPERATIONS[kernel.operation].alike), target.label)
+    return fingerprint([kernel.config.get(name) for name in OPERATIONS[kernel.operation].alike]), target.label
 
 
 def _cut(targets: Sequence[KernelTarget], size: int) -> Iterable[Sequence[KernelTarget]]:

@@ -16,7 +16,7 @@ T = TypeVar("T")
 Config = Mapping[str, Any]
 
 
-def _fingerprint(values: Any) -> bytes:
+def fingerprint(values: Any) -> bytes:
     """Bytes that are equal exactly for equal JSON values of equal types: 1, 1.0 and true differ.
 
     They mean nothing outside of this process.
@@ -41,13 +41,13 @@ class Memo(Generic[T]):
         """What the function gives."""
         names = tuple(config)
         table = self._tables.get(names)
-        if table is not None and (result := table.results.get(_fingerprint(table.select(config)), table)) is not table:
+        if table is not None and (result := table.results.get(fingerprint(table.select(config)), table)) is not table:
             return result  # type: ignore[return-value]  # The table stands for a result that is not there.
         reader = _Reader(config)
         result = self._function(reader)
         if table is None or not reader.read <= table.fields:
             table = self._tables[names] = _Table(reader.read | (table.fields if table else set()))
-        table.results[_fingerprint(table.select(config))] = result
+        table.results[fingerprint(table.select(config))] = result
         return result
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
 
 from ..arch import Arch
 from ..elements import ELEMENTS
@@ -76,31 +77,35 @@ def default_math_operation(element_a: str) -> str:
 
 def instruction_of(config: Config) -> Instruction | None:
     """The instruction that computes this configuration, or None where there is none."""
+    elements = config["element_a"], config["element_b"], config["element_accumulator"]
+    return _instruction_for(
+        config["opcode_class"], tuple(config["instruction_shape"]), _math_operation(config), *elements
+    )
+
+
+@cache
+def _instruction_for(
+    opcode_class: str, shape: tuple[int, ...], math_operation: str, a: str, b: str, accumulator: str
+) -> Instruction | None:
     for instruction in INSTRUCTIONS:
         if (
-            instruction.opcode_class == config["opcode_class"]
-            and instruction.shape == tuple(config["instruction_shape"])
-            and instruction.math_operation == _math_operation(config)
-            and _multiplies(instruction, config)
+            (instruction.opcode_class, instruction.shape) == (opcode_class, shape)
+            and instruction.math_operation == math_operation
+            and _multiplies(instruction, a, b)
+            and accumulator in instruction.accumulators
         ):
             return instruction
     return None
 
 
+def _multiplies(instruction: Instruction, a: str, b: str) -> bool:
+    """Whether an instruction takes operands of these types."""
+    return a in instruction.elements and b in instruction.elements and (a == b or instruction.mixed)
+
+
 def _math_operation(config: Config) -> str:
     operation: str = config.get("math_operation", default_math_operation(config["element_a"]))
     return operation
-
-
-def _multiplies(instruction: Instruction, config: Config) -> bool:
-    """Whether an instruction takes the element types of a configuration."""
-    a, b = config["element_a"], config["element_b"]
-    return (
-        a in instruction.elements
-        and b in instruction.elements
-        and (a == b or instruction.mixed)
-        and config["element_accumulator"] in instruction.accumulators
-    )
 
 
 def arch_tag(config: Config) -> int:
@@ -145,7 +150,11 @@ def violations(config: Config, arch: Arch) -> Iterator[Violation]:
 def _no_instruction(config: Config) -> Violation:
     a, b = config["element_a"], config["element_b"]
     wanted = f"{a if a == b else f'{a} x {b}'} with {config['element_accumulator']} accumulation"
-    suited = [instruction for instruction in INSTRUCTIONS if _multiplies(instruction, config)]
+    suited = [
+        instruction
+        for instruction in INSTRUCTIONS
+        if _multiplies(instruction, a, b) and config["element_accumulator"] in instruction.accumulators
+    ]
     if not suited:
         if a != b and not any(i.mixed and a in i.elements and b in i.elements for i in INSTRUCTIONS):
             return Violation("element_b", f"A is {a} and B {b}; both must be the same, or each s8 or u8")
