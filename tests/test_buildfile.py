@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from cutlass_ninja import buildfile, clock, commands
+from cutlass_ninja.batches import Batch
 from cutlass_ninja.errors import InputError
 from cutlass_ninja.kernel import Kernel
 from cutlass_ninja.plan import KernelTarget, Plan, RuntimeTarget
@@ -37,7 +38,7 @@ NINJAS = sorted(
 
 def target(label: str, name: str = "", memory_bytes: int = 1 << 29) -> KernelTarget:
     key = label.encode().hex()[:20].ljust(20, "0")
-    return KernelTarget(label, key, "r" * 20, memory_bytes, Kernel("toy", name or label, "sm_80", {}))
+    return KernelTarget(label, key, "r" * 20, memory_bytes, Kernel("gemm", name or label, "sm_80", {"gemm_kind": "universal"}))
 
 
 def plan(targets: Sequence[KernelTarget], inputs: Sequence[str] = ("toys.yaml",)) -> Plan:
@@ -46,8 +47,22 @@ def plan(targets: Sequence[KernelTarget], inputs: Sequence[str] = ("toys.yaml",)
     return Plan(toolchain, (runtime,), tuple(targets), ("toys.yaml",), tuple(inputs))
 
 
-def render(made: Plan, python: str = "/usr/bin/python3") -> str:
-    return buildfile.render(TEMPLATE, made, python=python, memory_bytes=16 << 30, cores=4)
+def alone(made: Plan) -> list[Batch]:
+    return [Batch([each], each.memory_bytes) for each in {each.key: each for each in reversed(made.kernels)}.values()]
+
+
+def render(
+    made: Plan, batches: Sequence[Batch] | None = None, python: str = "/usr/bin/python3", keep_scratch: bool = False
+) -> str:
+    return buildfile.render(
+        TEMPLATE,
+        made,
+        alone(made) if batches is None else batches,
+        python=python,
+        keep_scratch=keep_scratch,
+        memory_bytes=16 << 30,
+        cores=4,
+    )
 
 
 def test_a_kernel_is_an_edge_and_a_name() -> None:
@@ -74,15 +89,15 @@ def test_a_name_shared_by_labels_builds_all_of_them() -> None:
 
 def test_a_batch_is_one_edge() -> None:
     targets = [target("a"), target("b"), target("c")]
-    text = buildfile.render(TEMPLATE, plan(targets), batches=[targets[:2], targets[2:]])
+    text = render(plan(targets), [Batch(targets[:2], 3 << 30), Batch(targets[2:], 1 << 29)])
     assert (
         "build cache/kernels/a/61000000000000000000/profiler cache/kernels/b/62000000000000000000/profiler: kernel"
     ) in text
-    assert "  keys = 61000000000000000000 62000000000000000000\n  label = a and 1 more\n" in text
+    assert "  keys = 61000000000000000000 62000000000000000000\n  label = a and 1 more\n  pool = heavy\n" in text
 
 
 def test_keeping_scratch_is_a_flag_of_the_edges() -> None:
-    text = buildfile.render(TEMPLATE, plan([target("a")]), keep_scratch=True)
+    text = render(plan([target("a")]), keep_scratch=True)
     assert "$cutlass_ninja kernel --keep-scratch $keys\n" in text
 
 
@@ -95,9 +110,9 @@ def test_a_path_that_ninja_cannot_express_is_refused_by_name(path: str) -> None:
 
 def test_an_error_in_the_template_is_the_users() -> None:
     with pytest.raises(InputError, match=r"^build.ninja.in:2: error: "):
-        buildfile.render("\n{% for %}", plan([]))
+        buildfile.render("\n{% for %}", plan([]), [])
     with pytest.raises(InputError, match=r"^build.ninja.in: error: 'nonsense' is undefined"):
-        buildfile.render("{{ nonsense }}", plan([]))
+        buildfile.render("{{ nonsense }}", plan([]), [])
 
 
 def test_write_if_changed_keeps_the_time_stamp(tmp_path: Path) -> None:
@@ -160,7 +175,7 @@ def generate() -> None:
     labels = Path("toys.yaml").read_text().split()
     headers = [line for line in Path("headers").read_text().splitlines() if os.path.exists(line)]
     made = plan([target(label) for label in labels], ["toys.yaml", *headers])
-    buildfile.write_if_changed(Path("build.ninja"), render(made, os.path.abspath("py thon")))
+    buildfile.write_if_changed(Path("build.ninja"), render(made, python=os.path.abspath("py thon")))
     buildfile.settle(Path("build.ninja"), made.inputs, started)
 
 

@@ -22,7 +22,9 @@ from cutlass_ninja.toolchain import Toolchain
 NAME = "cutlass_tensorop_f16_s16816gemm_f16_64x64_32x3_tn_align8"
 ARCH_NAMES = f"one of native, {', '.join(ARCHS)}"
 SEE_HELP = "(see cutlass-ninja --help)"
-ROW = ["label", "name", "operation", "arch", "key", "state", "reason", "path", "config"]
+ROW = [
+    "label", "name", "operation", "arch", "key", "state", "reason", "path", "compile", "compile_reason", "config",
+]  # fmt: skip
 
 Call = Callable[..., tuple[int, str, str]]
 
@@ -197,6 +199,7 @@ def test_json_rows_are_stable(call: Call) -> None:
     assert (row["label"], row["name"], row["operation"], row["arch"]) == (NAME, NAME, "gemm", "sm_86")
     assert (row["state"], row["reason"]) == ("to build", "")
     assert row["path"] == f"cache/kernels/{NAME}/{row['key']}/profiler"
+    assert (row["compile"], row["compile_reason"]) == ("batched", "")
     assert row["config"]["threadblock_shape"] == [64, 64, 32]
     assert json.loads(call("list", "--json", "--arch", "sm_86", "ampere.yaml")[1]) == [row]
 

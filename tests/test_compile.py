@@ -30,8 +30,8 @@ def toys(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """The build edge builds toys, in an empty build folder."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(Toolchain, "refreshed", Toolchain.refreshed)
-    for module, name in ((jobs, "Keyer"), (jobs, "commands"), (jobs, "sources"), (edge, "commands")):
-        monkeypatch.setattr(module, name, getattr(module, name))
+    for name in ("Keyer", "commands", "sources"):
+        monkeypatch.setattr(jobs, name, getattr(jobs, name))
     toy_edge.patch()
     yield
     assert not os.path.lexists("scratch")

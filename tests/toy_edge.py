@@ -18,7 +18,7 @@ from typing import Any
 from cutlass_ninja import compile as edge
 from cutlass_ninja import jobs, store, toolchain
 from cutlass_ninja.errors import BuildError, MachineError
-from cutlass_ninja.kernel import Kernel, Settings
+from cutlass_ninja.kernel import SINGLE, Kernel, Settings
 from cutlass_ninja.plan import KernelTarget, Plan, RuntimeTarget
 from cutlass_ninja.toolchain import Toolchain
 
@@ -72,11 +72,7 @@ class Commands:
     """As the module commands, for toys."""
 
     @staticmethod
-    def environment() -> dict[str, str]:
-        return {**os.environ, "LC_ALL": "C"}
-
-    @staticmethod
-    def links(toolchain: Toolchain, settings: Settings) -> dict[str, str]:
+    def links(toolchain: Toolchain, kernel: Kernel) -> dict[str, str]:
         return {"include0": os.getcwd()}
 
     @staticmethod
@@ -115,7 +111,7 @@ def kernel(name: str = "toy", source: str = SOURCE, commands: Sequence[Sequence[
     config: dict[str, Any] = {"source": source}
     if commands is not None:
         config["commands"] = [list(command) for command in commands]
-    return Kernel("toy", name, "sm_80", config)
+    return Kernel("toy", name, "sm_80", config, Settings(compile=SINGLE))
 
 
 def script(text: str) -> list[list[str]]:
@@ -158,7 +154,6 @@ def patch() -> None:
         (jobs, "Keyer", Keyer),
         (jobs, "commands", Commands),
         (jobs, "sources", Sources),
-        (edge, "commands", Commands),
     ):
         setattr(module, name, toy)
 
