@@ -121,7 +121,7 @@ def front_end_commands(toolchain: Toolchain, kernel: Kernel) -> list[list[str]]:
     host = [*host_flags(toolchain, kernel), _APART, *includes]
     toolkit = [word for name in _toolkit_names(toolchain) for word in ("-isystem", name)]
     return [
-        [*_nvcc(toolchain), *device, "-ptx", DEVICE_UNIT, "-o", PTX],
+        [*_nvcc(toolchain), *device, *_unit(DEVICE_UNIT, "-ptx"), "-o", PTX],
         [toolchain.host_compiler, *host, *toolkit, "-S", HOST_UNIT, "-o", HOST_ASSEMBLY],
     ]
 
@@ -182,9 +182,9 @@ def _link(toolchain: Toolchain, compiled: str, runtime_library: str, cudart: str
     return [toolchain.host_compiler, *_LINK_FLAGS, *inputs, *_LINK_LIBRARIES, "-o", "profiler"]
 
 
-def _unit(name: str) -> list[str]:
+def _unit(name: str, phase: str = "-c") -> list[str]:
     """A source to compile. Nvcc would digest its absolute path into the names of what is local to the source."""
-    return [f"-Xcudafe=--orig_src_path_name={name}", "-c", name]
+    return [f"-Xcudafe=--orig_src_path_name={name}", phase, name]
 
 
 def _includes(toolchain: Toolchain, kernel: Kernel) -> dict[str, str]:

@@ -8,6 +8,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from .kernel import BATCHED, SINGLE
+
 _TOOLS = {"nvcc": "nvcc", "cudart": "cudart", "cub": "CUB", "host_compiler": "host compiler", "cutlass": "CUTLASS"}
 """The toolchain's names -> how messages call them."""
 
@@ -51,8 +53,10 @@ def of_kernels(
     """What differs between the ingredients of two kernels' keys, beside their runtime libraries."""
     config = list(_values("config", old_config, new_config))
     known_sources = {_DESCRIPTION} if config else set()
+    common = _common(old, new)
     return [
-        *_common(old, new),
+        *common,
+        *_halves(old, new, common),
         *_flags("link flag", old.get("link_flags", ()), new["link_flags"]),
         *config,
         *_digests("source", old.get("sources", {}), new["sources"], known_sources),
@@ -90,6 +94,21 @@ def _common(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[Change]:
         *_values("environment", old.get("environment", {}), new["environment"]),
         *_flags("flag", old.get("flags", ()), new["flags"]),
     ]
+
+
+def _halves(old: Mapping[str, Any], new: Mapping[str, Any], known: Iterable[Change]) -> Iterator[Change]:
+    """The way in which a kernel is compiled, and flags of its halves alone: others are `known` already."""
+    yield from _values("compile", {"": _way(old)}, {"": _way(new)})
+    if _way(old) != _way(new):
+        return
+    values = {(change.old, change.new) for change in known}
+    for kind, name in (("host flag", "host_flags"), ("ptxas flag", "ptxas_flags")):
+        changes = _flags(kind, old.get(name, ()), new.get(name, ()))
+        yield from (change for change in changes if (change.old, change.new) not in values)
+
+
+def _way(ingredients: Mapping[str, Any]) -> str:
+    return BATCHED if "host_flags" in ingredients else SINGLE
 
 
 def _tools(old: Mapping[str, str], new: Mapping[str, str]) -> Iterator[Change]:

@@ -94,7 +94,7 @@ class _Workshop:
     def __init__(self, held: scratch.Held, runner: Commands) -> None:
         self._held = held
         self._runner = runner
-        self._environment = {**commands.environment(), "TMPDIR": f"{held.path}/tmp"}
+        self._environment = commands.environment()
 
     def lay_out(self, job: Job, folder: str) -> None:
         """Put all that a job's commands need into its folder."""
@@ -188,6 +188,8 @@ class _Workshop:
     ) -> tuple[list[Finished], str]:
         """Run commands until one fails. Gives what they did, and why the last one failed, or an empty reason."""
         finished: list[Finished] = []
+        # Relative: nvcc hands it to a shell, in double quotes.
+        temporary = os.path.relpath(f"{self._held.path}/tmp", folder)
         with ExitStack() as stack:
             with writing(scratch.FOLDER):
                 log = stack.enter_context(open(log_path, "ab", buffering=0))
@@ -196,7 +198,7 @@ class _Workshop:
                     self._runner.run(
                         command,
                         folder=folder,
-                        environment=self._environment,
+                        environment={**self._environment, "TMPDIR": temporary},
                         log=log,
                         hold=self._held.descriptor,
                         errors_apart=errors_apart,

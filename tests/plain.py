@@ -71,10 +71,15 @@ NINJAS = sorted(
 
 WRAPPER = """\
 #!/bin/sh
-# Stands before nvcc: runs what a test wants done before and after each compile.
-case "$*" in *"-c profiler.cu"*) {before} ;; esac
+# Stands before nvcc: runs what a test wants done before and after each compile of kernels, by itself or in a batch.
+case "$*" in
+  *"-c profiler.cu"*) KERNELS=profiler.cu ;;
+  *"-ptx batch.cu"*) KERNELS=$(grep -o "^namespace kernel_[0-9a-f]*" batch.cu) ;;
+  *) exec {nvcc} "$@" ;;
+esac
+{before}
 {nvcc} "$@" || exit
-case "$*" in *"-c profiler.cu"*) {after} ;; esac
+{after}
 """
 
 
@@ -190,9 +195,10 @@ class Project(BuildFolder):
         path.write_text(change(path.read_text()))
 
     def wrap_nvcc(self, before: str = ":", after: str = ":", nvcc: str = "") -> None:
-        """Has all later builds run these shell commands before and after each compile of a kernel.
+        """Has all later builds run these shell commands before and after each call of nvcc that compiles kernels.
 
-        In them $PROJECT is the build folder, and the current one the compile's own in scratch/.
+        In them $PROJECT is the build folder, $KERNELS has a line for each kernel that is being compiled, and the current
+        folder is the compile's own in scratch/.
         """
         wrapper = self.path / "bin/nvcc"
         wrapper.parent.mkdir(exist_ok=True)

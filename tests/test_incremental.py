@@ -27,6 +27,9 @@ from cutlass_ninja.toolchain import Toolchain
 ONE = "*32x3*"
 """The glob of ampere3 alone."""
 
+COUNT = 'echo "$KERNELS" >> $PROJECT/count'
+"""Adds a line to the file `count` for each kernel that is compiled."""
+
 
 @pytest.fixture(scope="session")
 def package(tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -459,7 +462,7 @@ def test_two_generators_at_once_write_what_one_writes(original: Project, tmp_pat
 @pytest.mark.parametrize("ninja", NINJAS)
 def test_two_ninjas_at_once_compile_each_kernel_once(ninja: str, project: Project) -> None:
     shutil.rmtree(project.path / "cache/kernels")
-    project.wrap_nvcc(before="echo compiled >> $PROJECT/count")
+    project.wrap_nvcc(before=COUNT)
     project.generated()
     both = [project.start(ninja) for _ in range(2)]
     for process in both:
@@ -529,7 +532,7 @@ def test_damage_in_a_restored_cache_is_found_and_built_again(
 
 
 def test_a_failure_is_reported_again_but_not_compiled_again(fresh: Project) -> None:
-    fresh.wrap_nvcc(before="echo compiled >> $PROJECT/count")
+    fresh.wrap_nvcc(before=COUNT)
     header = fresh.path / "cutlass/include/cutlass/cutlass.h"
     good = header.read_text()
     header.write_text(good + "#error not today\n")

@@ -18,6 +18,7 @@ import glob
 import json
 import os
 import random
+import re
 import shutil
 import signal
 import subprocess
@@ -202,11 +203,11 @@ def contents(project: Project) -> dict[str, bytes]:
     return {str(path.relative_to(project.path)): path.read_bytes() for path in project.profilers()}
 
 
-def finished_profilers(project: Project) -> set[Path]:
-    """The scratch folders that hold a linked profiler, still to be published."""
-    scratch = project.path / "scratch"  # glob.glob, unlike Path.glob, bears that folders vanish.
-    found = [path for pattern in ("*/profiler", "*/out/profiler") for path in glob.glob(f"{scratch}/{pattern}")]
-    return {scratch / Path(path).relative_to(scratch).parts[0] for path in found}
+def finished_profilers(project: Project) -> set[str]:
+    """The folders in scratch/ that hold a linked profiler, still to be published: each kernel of a batch has its own."""
+    # glob.glob, unlike Path.glob, bears that folders vanish.
+    found = glob.glob(f"{project.path}/scratch/**/profiler", recursive=True)
+    return {re.sub(r"(/out)?/profiler$", "", path) for path in found}
 
 
 def processes(folder: Path) -> Iterator[Process]:
