@@ -48,24 +48,34 @@ def plan_batches(plan: Plan, states: Mapping[str, State], memory_bytes: int, cor
     costs = {group: _cost(targets, plan, states) for group, targets in groups.items()}
     work = sum(len(targets) * costs[group].further_cpu_s for group, targets in groups.items())
     found = [Batch([target], target.memory_bytes) for target in alone]
+    budget = int(memory_bytes * memory.SHARE)
     for group, targets in groups.items():
         cost = costs[group]
         share = len(targets) * cost.further_cpu_s / work
-        size = best_size(len(targets), cost, int(memory_bytes * memory.SHARE * share), max(round(cores * share), 1))
+        most = min(len(targets), _largest(cost, budget))
+        size = best_size(len(targets), most, cost, int(budget * share), max(round(cores * share), 1))
         for batch in _cut(sorted(targets, key=_likeness), size):
             found.append(Batch(batch, _memory_bytes(cost, len(batch))))
     return sorted(found, key=lambda batch: batch.targets[0].label)
 
 
-def best_size(kernels: int, cost: Cost, memory_bytes: int, cores: int) -> int:
-    """The size of batches with which so many kernels are compiled soonest; the larger of two that take as long."""
+def best_size(kernels: int, most: int, cost: Cost, memory_bytes: int, cores: int) -> int:
+    """The size, of `most` or less, of batches with which so many kernels are compiled soonest; the larger of two that
+    take as long.
+    """
 
     def seconds(size: int) -> float:
         at_once = max(min(cores, memory_bytes // _memory_bytes(cost, size)), 1)
         rounds = math.ceil(math.ceil(kernels / size) / at_once)
         return rounds * (cost.cpu_s + (size - 1) * cost.further_cpu_s)
 
-    return min(range(min(LARGEST, kernels), 0, -1), key=seconds)
+    return min(range(most, 0, -1), key=seconds)
+
+
+def _largest(cost: Cost, memory_bytes: int) -> int:
+    """The size of the largest batch that fits into memory by itself."""
+    further = (memory_bytes - cost.memory_bytes) // max(cost.further_memory_bytes, 1)
+    return min(max(1 + further, 1), LARGEST)
 
 
 def _memory_bytes(cost: Cost, size: int) -> int:

@@ -51,10 +51,23 @@ class Gas:
         pieces = [*self._pieces.reached([*initializers, main]), *self._initializers]
         text = "".join(self._attributes.get(name, "") for piece in pieces for name in piece.names)
         text += "".join(piece.text for piece in pieces) + _END
-        text = _INITIALIZER.sub("initialize_streams", f"\t.globl\t{main}\n{text}")
-        text = re.sub(rf"\b{re.escape(main)}\b", "main", text)
-        labels: dict[str, str] = {}
-        return _LOCAL_LABEL.sub(lambda label: labels.setdefault(label[0], f".L{len(labels)}"), text)
+        return _renamed(f"\t.globl\t{main}\n{text}", main)
+
+
+def _renamed(text: str, main: str) -> str:
+    """The text without names that tell what else was compiled, but for what is in strings."""
+    labels: dict[str, str] = {}
+
+    def name(found: re.Match[str]) -> str:
+        if found["string"]:
+            return found["string"]
+        if found["label"]:
+            return labels.setdefault(found["label"], f".L{len(labels)}")
+        return "main" if found["main"] else "initialize_streams"
+
+    strings, label, initializer = _STRING.pattern, _LOCAL_LABEL.pattern, _INITIALIZER.pattern
+    pattern = rf"(?P<string>{strings})|(?P<label>{label})|(?P<main>\b{re.escape(main)}\b)|{initializer}"
+    return re.sub(pattern, name, text)
 
 
 def _piece(lines: list[str]) -> Piece:

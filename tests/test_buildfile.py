@@ -38,7 +38,9 @@ NINJAS = sorted(
 
 def target(label: str, name: str = "", memory_bytes: int = 1 << 29) -> KernelTarget:
     key = label.encode().hex()[:20].ljust(20, "0")
-    return KernelTarget(label, key, "r" * 20, memory_bytes, Kernel("gemm", name or label, "sm_80", {"gemm_kind": "universal"}))
+    return KernelTarget(
+        label, key, "r" * 20, memory_bytes, Kernel("gemm", name or label, "sm_80", {"gemm_kind": "universal"})
+    )
 
 
 def plan(targets: Sequence[KernelTarget], inputs: Sequence[str] = ("toys.yaml",)) -> Plan:
