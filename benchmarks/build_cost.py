@@ -53,6 +53,7 @@ from cutlass_ninja import generate, memory, toolchain
 from cutlass_ninja.batches import plan_batches
 from cutlass_ninja.commands import RUNTIME_LIBRARY
 from cutlass_ninja.kernel import BATCHED, SINGLE, Kernel
+from cutlass_ninja.operations import OPERATIONS
 from cutlass_ninja.plan import KernelTarget, Plan
 from cutlass_ninja.store import PLAN, State, Status
 from cutlass_ninja.toolchain import Toolchain
@@ -113,7 +114,7 @@ def main() -> None:
         bench = Bench(Path(temporary), checkout, options.curand)
         figures = cold(bench, options) if options.cold else compare(bench, options)
     if options.json:
-        about = {"cpu": platform.processor() or platform.machine(), "cores": len(os.sched_getaffinity(0))}
+        about = {"cpu": platform.processor() or platform.machine(), "cores": memory.cores()}
         options.json.write_text(json.dumps({"machine": about, **figures}, indent=1) + "\n")
 
 
@@ -121,7 +122,7 @@ def compare(bench: Bench, options: argparse.Namespace) -> dict[str, Any]:
     """All ways of compiling the kinds of which some kernels are wanted, with a table."""
     kinds = {name: bench.drawn(kind, count) for name, kind in KINDS.items() if (count := getattr(options, name))}
     archs = sorted({kernel.arch for kernels in kinds.values() for kernel in kernels})
-    runtimes = {arch: bench.runtime(arch) for arch in archs}
+    runtimes = bench.build_runtimes(archs)
     for arch, cost in runtimes.items():
         print(f"runtime library for {arch}, once: {cost.cpu_s:.1f} CPU s, {cost.wall_s:.1f} s", flush=True)
     figures: dict[str, Any] = {"runtime": {arch: asdict(cost) for arch, cost in runtimes.items()}}
@@ -174,8 +175,7 @@ def cold(bench: Bench, options: argparse.Namespace) -> dict[str, Any]:
     """Cold builds on all cores, with what they took."""
     half = options.cold // 2
     kernels = [*bench.drawn(KINDS["gemm80"], options.cold - half), *bench.drawn(KINDS["gemm90"], half)]
-    for arch in sorted({kernel.arch for kernel in kernels}):
-        bench.runtime(arch)
+    bench.build_runtimes(sorted({kernel.arch for kernel in kernels}))
     some = spaced(kernels, options.cold_single or len(kernels))
     figures: dict[str, Any] = {"kernels": len(kernels)}
     for way, built in ((BATCHED, kernels), (SINGLE, some)):
@@ -242,12 +242,16 @@ class Bench:
         whole = [batch.targets for batch in batches if len(batch.targets) == largest]
         return [target.kernel for targets in spaced(whole, math.ceil(count / largest)) for target in targets][:count]
 
-    def runtime(self, arch: str) -> Cost:
-        """Builds the runtime library for an architecture, which all builds of this folder then have."""
-        manifest = {"arch": arch, "kernels": [_SOME_KERNEL]}
-        folder = self._generated(manifest, BATCHED)
+    def build_runtimes(self, archs: Sequence[str]) -> dict[str, Cost]:
+        """Builds the runtime libraries for architectures, which all builds of this folder then have."""
+        with Cores(min(len(archs), memory.cores())) as cores:
+            begun = {arch: cores.run(partial(self._runtime, arch)) for arch in archs}
+            return {arch: future.result() for arch, future in begun.items()}
+
+    def _runtime(self, arch: str, core: int) -> Cost:
+        folder = self._generated({"arch": arch, "kernels": [_SOME_KERNEL]}, BATCHED)
         (key,) = (runtime.key for runtime in Plan.read(folder / PLAN).runtimes)
-        cost = run(["ninja", f"cache/runtime/{key}/{RUNTIME_LIBRARY}"], folder)
+        cost = run(["ninja", f"cache/runtime/{key}/{RUNTIME_LIBRARY}"], folder, core)
         shutil.copytree(folder / "cache/runtime", self._runtimes, dirs_exist_ok=True)
         return cost
 
@@ -313,11 +317,12 @@ _OF_TILES = ("threadblock_shape", "warp_count", "stages", "cluster_shape")
 
 def family(kernel: Kernel) -> dict[str, Any]:
     """The family of a manifest that has this kernel as its only member."""
-    values = {name: value for name, value in kernel.config.items() if value is not None}
-    tile = {name: values.pop(name) for name in _OF_TILES if name in values}
-    layouts = [values.pop(f"layout_{one}") for one in "abc" if f"layout_{one}" in values]
-    layout = {"layout": "".join(layouts)} if layouts else {}
-    return {"arch": kernel.arch, "operation": kernel.operation, **values, **layout, "tile_description": tile}
+    config = {name: value for name, value in kernel.config.items() if value is not None}
+    values = {field.name: config[field.name] for field in OPERATIONS[kernel.operation].fields if field.name in config}
+    values["tile_description"] = {name: config[name] for name in _OF_TILES if name in config}
+    if "layout_a" in config:
+        values["layout"] = "".join(config[f"layout_{operand}"] for operand in "abc")
+    return {"arch": kernel.arch, "operation": kernel.operation, **values}
 
 
 def spaced(items: Sequence[T], count: int) -> list[T]:
