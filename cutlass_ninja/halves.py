@@ -85,14 +85,16 @@ def flags_of(nvcc_flags: Sequence[str]) -> HalvesFlags:
         for program in ("host", "ptxas"):
             if spelling := getattr(flag, program):
                 found[program] += [f"{spelling}{one}" for one in (value.split(",") if "include" in name else [value])]
-    return HalvesFlags(tuple(found["host"]), tuple(found["ptxas"]))
+    # Host code that is optimized further would depend on what else is in the batch.
+    host = tuple(flag for flag in found["host"] if not flag.startswith("-O"))
+    return HalvesFlags(host, tuple(found["ptxas"]))
 
 
 def why_single(toolchain: Toolchain, kernel: Kernel, environ: Mapping[str, str] = os.environ) -> str:
     """Why a kernel is compiled by one call of nvcc, and not in halves with others; empty if it is not."""
     if kernel.settings.compile == SINGLE:
         return f"--compile {SINGLE}"
-    return _why_no_halves(toolchain, environ) or _why_not_these_flags(kernel) or _why_not_this_kind(kernel)
+    return _why_no_halves(toolchain, environ) or _why_not_these_flags(kernel) or why_not_this_kind(toolchain, kernel)
 
 
 def _why_no_halves(toolchain: Toolchain, environ: Mapping[str, str]) -> str:
@@ -110,5 +112,6 @@ def _why_not_these_flags(kernel: Kernel) -> str:
     return f"nvcc_flags has {unknown}" if unknown else ""
 
 
-def _why_not_this_kind(kernel: Kernel) -> str:
-    return OPERATIONS[kernel.operation].why_single(kernel.config)
+def why_not_this_kind(toolchain: Toolchain, kernel: Kernel) -> str:
+    """Why kernels of this kind have no host half that g++ compiles; empty if they have."""
+    return OPERATIONS[kernel.operation].why_single(kernel.config, toolchain.identity["cutlass"])

@@ -15,11 +15,10 @@ from typing import Any
 
 from . import commands, sources
 from .batch_sources import STUBS
-from .halves import why_single
+from .halves import why_not_this_kind, why_single
 from .includes import QUOTED, Header, IncludeWalker
 from .kernel import Kernel, Settings
 from .nvcc_flags import forced_includes
-from .operations import OPERATIONS
 from .parallel import in_parts
 from .sources import Form
 from .toolchain import Toolchain
@@ -118,7 +117,7 @@ class Keyer:
         return self._context(kernel, form), own
 
     def _context(self, kernel: Kernel, form: Form) -> _Context:
-        known = (kernel.arch, kernel.settings, form.digest, OPERATIONS[kernel.operation].why_single(kernel.config))
+        known = (kernel.arch, kernel.settings, form.digest, why_not_this_kind(self._toolchain, kernel))
         if known not in self._contexts:
             ingredients: dict[str, Any] = {
                 **self._ingredients(commands.kernel_flags(self._toolchain, kernel)),

@@ -11,7 +11,12 @@ from cutlass_ninja.kernel import SINGLE, Kernel, Settings
 from cutlass_ninja.toolchain import Toolchain
 
 TOOLS = Toolchain(
-    "nvcc", "g++", (), "libcudart_static.a", {"cudart": "13000", "host_compiler": "(Debian) 12.2.0"}, ptxas="ptxas"
+    "nvcc",
+    "g++",
+    (),
+    "libcudart_static.a",
+    {"cudart": "13000", "host_compiler": "(Debian) 12.2.0", "cutlass": "4.2.0"},
+    ptxas="ptxas",
 )
 
 
@@ -31,7 +36,7 @@ TOOLS = Toolchain(
         (["--maxrregcount", "64"], [], ["-maxrregcount=64"]),
         (["-Xptxas", "-O2,-dlcm=cg"], [], ["-O2", "-dlcm=cg"]),
         (["--ptxas-options=-O2"], [], ["-O2"]),
-        (["-Xcompiler=-O3,-march=native"], ["-O3", "-march=native"], []),
+        (["-Xcompiler=-O3,-march=native"], ["-march=native"], []),
         (["-use_fast_math", "-O2", "-w", "--ftz=true", "-fmad", "false", "-diag-suppress=177"], [], []),
     ],
 )
@@ -75,6 +80,13 @@ def with_identity(**values: str) -> Toolchain:
         (TOOLS, kernel(), {"NVCC_APPEND_FLAGS": "-lineinfo"}, "NVCC_APPEND_FLAGS is set"),
         (TOOLS, kernel(), {"NVCC_PREPEND_FLAGS": "-O3"}, "NVCC_PREPEND_FLAGS is set"),
         (TOOLS, kernel("-DX", "-lineinfo"), {}, "nvcc_flags has -lineinfo"),
+        (with_identity(cutlass="3.5.1"), kernel(), {}, ""),
+        (
+            with_identity(cutlass="3.5.1"),
+            replace(kernel(), config={"gemm_kind": "universal3x"}),
+            {},
+            "CUTLASS 3.5's fusions for Hopper have a trailing comma, which g++ does not take",
+        ),
     ],
 )
 def test_why_a_kernel_is_compiled_by_one_call_of_nvcc(

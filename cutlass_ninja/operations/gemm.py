@@ -251,6 +251,12 @@ def _cost(config: Config) -> Cost:
     return _COSTS[config["gemm_kind"]]
 
 
+def _why_single(config: Config, cutlass: str) -> str:
+    if config["gemm_kind"] == "universal3x" and cutlass.startswith("3.5."):
+        return "CUTLASS 3.5's fusions for Hopper have a trailing comma, which g++ does not take"
+    return ""
+
+
 def _widest(element: str) -> int:
     """The most elements that one access of 16 bytes moves; those of void are never moved."""
     return _ACCESS_BITS // max(ELEMENTS[element].bits, 8)
@@ -390,6 +396,7 @@ OPERATION = Operation(
     templates=_templates,
     template_values=template_values,
     cost=_cost,
+    why_single=_why_single,
     alike=(
         "gemm_kind",
         "opcode_class",

@@ -61,7 +61,7 @@ class Operation:
     alike: tuple[str, ...]
     """Fields of the configuration, those first in which kernels must agree to have the most in common when they are
     compiled together."""
-    why_single: Callable[[Config], str] = lambda config: ""
-    """Why plain g++ cannot compile the kernel's host half; empty if it can."""
+    why_single: Callable[[Config, str], str] = lambda config, cutlass: ""
+    """Why plain g++ cannot compile the kernel's host half with this version of CUTLASS; empty if it can."""
     unremarkable: Mapping[str, Any] = field(default_factory=dict)
     """Values that go without saying where a label tells kernels apart, by their names in the configuration."""

@@ -31,3 +31,5 @@ int SmId();
 #undef __CUDACC_VER_MINOR__
 #define __CUDACC_VER_MAJOR__ (CUDART_VERSION / 1000)
 #define __CUDACC_VER_MINOR__ (CUDART_VERSION % 1000 / 10)
+
+#include "cutlass/arch/arch.h"  // which CUTLASS 3.5's kernels name, but include for nvcc alone

@@ -1,0 +1,2 @@
+/// Empty: host_stubs.h includes it.
+#pragma once
