@@ -57,18 +57,31 @@ def build(plan: Plan, targets: Sequence[store.Target], runner: Commands, keep: b
         with errors.noted([target]):
             if store.examine(target).status is not store.Status.CACHED:
                 jobs.append(job_of(plan, target))
-    for group in _groups(jobs):
-        _build_group(group, runner, keep, errors)
-    for target in targets:
-        if target.key not in errors.found and isinstance(target, KernelTarget):
-            with errors.noted([target]):
-                links.link(target)
+    with _kept(jobs, runner):
+        for group in _groups(jobs):
+            _build_group(group, runner, keep, errors)
+        for target in targets:
+            if target.key not in errors.found and isinstance(target, KernelTarget):
+                with errors.noted([target]):
+                    links.link(target)
     if len(targets) > 1:
         print(f"{_done(plan)} of {len(plan.kernels)} kernels done")
     for target in targets:
         if target.key in errors.found:
             print(f"{label(target)}: {errors.found[target.key]}", file=sys.stderr)
     return max((error.exit_code for error in errors.found.values()), default=0)
+
+
+@contextmanager
+def _kept(jobs: Iterable[Job], runner: Commands) -> Iterator[None]:
+    """Have what is published stay if this process is told to end. Raises Interrupted."""
+    try:
+        yield
+        runner.check()
+    except Interrupted:
+        for job in jobs:
+            store.hide(job.target)
+        raise
 
 
 def _done(plan: Plan) -> int:

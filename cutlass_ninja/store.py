@@ -34,6 +34,7 @@ PROFILER = "profiler"
 LIBRARY = "libcutlass_ninja.a"
 RECORD = "build.json"
 LOG = "build.log"
+_HIDDEN = ".hidden"
 
 Target = KernelTarget | RuntimeTarget
 
@@ -105,10 +106,11 @@ def digest(path: str) -> dict[str, Any]:
 def examine(target: Target) -> State:
     """What the store holds for one target, looked at closely."""
     path = folder(target)
+    found: os.stat_result | None
     try:
         found = os.stat(f"{path}/{product(target)}")
     except (FileNotFoundError, NotADirectoryError):
-        found = None
+        found = _recalled(target)
     try:
         record = json.loads(Path(path, RECORD).read_bytes())
     except FileNotFoundError:
@@ -250,6 +252,25 @@ def publish(staged: str, target: Target) -> None:
                 for name in os.listdir(staged):
                     shutil.copy2(f"{staged}/{name}", f"{copy}/{name}")
                 os.rename(copy, path)
+
+
+def hide(target: Target) -> None:
+    """Keep a product that is there from ninja, which removes the outputs of what it interrupts. Whoever examines the
+    target next puts it back.
+    """
+    path = f"{folder(target)}/{product(target)}"
+    with suppress(OSError):
+        os.rename(path, path + _HIDDEN)
+
+
+def _recalled(target: Target) -> os.stat_result | None:
+    """A product that was hidden, in its place again; None if there is none."""
+    path = f"{folder(target)}/{product(target)}"
+    try:
+        os.rename(path + _HIDDEN, path)
+        return os.stat(path)
+    except OSError:
+        return None
 
 
 def _damage(target: Target, found: os.stat_result | None, recorded: Any) -> str:

@@ -53,9 +53,12 @@ NAMES = {
     "cutlass_tensorop_f16_s16816gemm_f16_64x64_32x3_tn_align8": "ampere3",
     "cutlass_tensorop_f16_s16816gemm_f16_64x64_32x4_tn_align8": "ampere4",
     "cutlass_tensorop_f16_s16816gemm_f16_64x64_32x5_tn_align8": "ampere5",
+    "cutlass_tensorop_f16_s16816gemm_f16_64x64_32x6_tn_align8": "ampere6",
+    "cutlass_tensorop_f16_s16816gemm_f16_64x64_32x7_tn_align8": "ampere7",
+    "cutlass_tensorop_f16_s16816gemm_f16_64x64_32x8_tn_align8": "ampere8",
     "cutlass3x_sm90_tensorop_gemm_f16_f16_f32_f16_f16_64x64x64_1x1x1_0_tnn_align8_warpspecialized_epi_tma": "hopper",
 }
-"""The kernels of MANIFEST, and one more, by the names that these tests give them."""
+"""The kernels of MANIFEST, and some more, by the names that these tests give them."""
 
 AMPERE = {"ampere3", "ampere4"}
 ALL = {*AMPERE, "hopper"}
