@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 from conftest import Ran, find_ninja
-from kernels import AMPERE, HOPPER, with_values
+from kernels import AMPERE, HOPPER
 from plain import MANIFEST, NAMES, Project, copy_package
 
 from cutlass_ninja.toolchain import Toolchain
@@ -139,15 +139,7 @@ def test_a_kernel_has_the_same_bytes_alone_and_in_any_batch(
     assert len(set(whole.values())) == 6
 
 
-REAL = (
-    with_values(
-        AMPERE,
-        tile_description="{threadblock_shape: [64, 64, 32], warp_count: [2, 2, 1], stages: [3, 4]}",
-        split_k_mode="[serial, parallel]",
-    )
-    if "split_k_mode" in AMPERE
-    else AMPERE.replace("stages: 3", "stages: [3, 4, 5]")
-)
+REAL = AMPERE.replace("stages: 3", "stages: [3, 4, 5]")
 
 
 def real_contents(text: str, folder: Path, package: Path, groups: list[int]) -> dict[str, bytes]:
@@ -300,7 +292,7 @@ def test_a_batch_of_which_nothing_compiles(six: Project) -> None:
 # Interruptions.
 
 
-@pytest.mark.parametrize("signum", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+@pytest.mark.parametrize("signum", [signal.SIGINT, signal.SIGKILL])
 def test_what_an_interrupted_batch_has_published_stays(signum: signal.Signals, six: Project) -> None:
     """Though ninja removes the outputs of what it interrupts. A killed edge leaves no more than scratch behind."""
     six.wrap_nvcc(before=COUNT)
