@@ -8,10 +8,11 @@ For each kind of the shipped configs' kernels, all in one run, each compiler pro
 - library: nvcc compiles the source that CUTLASS's generator writes for the kernel, with the flags of CUTLASS's CMake
   files, to an object of its library. There is no link.
 - file: nvcc compiles and links one file that holds the kernel and a main, as TVM's profilers are made.
-- single: `ninja KERNEL` in a build of `--compile single`.
+- single: `ninja` in a build of this kernel alone with `--compile single`.
 - batched: `ninja` in an empty cache, build edges and all, divided by the number of kernels.
 
-The first three are medians over --sample of the kernels, evenly spaced. The kernels are whole batches, or as much as
+The first three are medians over --sample of the kernels, evenly spaced; as batched is a mean of all of them, it is
+compared with the sample's mean, too. The kernels are whole batches, or as much as
 asked for, out of those in which one core would build the whole config: what one kernel costs in a sweep of it. The
 runtime library, which is built once for each architecture, is measured by itself. -j runs so many measurements at
 once, each on a core of its own; CPU seconds are user and system time, memory is that of the largest process.
@@ -142,9 +143,11 @@ def ratios(found: Mapping[str, Sequence[Cost]], kernels: int) -> dict[str, Any]:
     (whole,) = found[BATCHED]
     cost[BATCHED] = Cost(whole.cpu_s / kernels, whole.wall_s / kernels, whole.peak_memory_bytes)
     compared = [("library", BATCHED), ("library", SINGLE), ("file", BATCHED), ("file", SINGLE), (SINGLE, BATCHED)]
+    found_ratios = {f"{one}/{other}": cost[one].cpu_s / cost[other].cpu_s for one, other in compared}
+    mean = statistics.mean(each.cpu_s for each in found["library"])
     return {
         "ways": {way: asdict(cost[way]) for way in WAYS},
-        "ratios": {f"{one}/{other}": cost[one].cpu_s / cost[other].cpu_s for one, other in compared},
+        "ratios": {**found_ratios, f"library's mean/{BATCHED}": mean / cost[BATCHED].cpu_s},
     }
 
 
