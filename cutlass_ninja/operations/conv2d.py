@@ -253,7 +253,7 @@ def template_values(config: Config, arch: Arch) -> Mapping[str, Any]:
 
 
 def _cost(config: Config) -> Cost:
-    return Cost(1_000_000_000, 30_000_000, 4.2, 1.2)
+    return Cost(650_000_000, 10_000_000, 6.0, 2.5)
 
 
 def _widest(element: str) -> int:

@@ -241,8 +241,8 @@ def _templates(config: Config) -> str:
 
 
 _COSTS = {
-    "universal": Cost(1_000_000_000, 30_000_000, 4.2, 1.2),
-    "universal3x": Cost(3_400_000_000, 400_000_000, 24.0, 4.5),
+    "universal": Cost(650_000_000, 10_000_000, 5.0, 1.7),
+    "universal3x": Cost(3_600_000_000, 250_000_000, 26.0, 3.3),
 }
 """By gemm_kind."""
 
