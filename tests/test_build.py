@@ -78,7 +78,7 @@ def interrupted(elsewhere: BuildFolder) -> Ran:
     ninja = subprocess.Popen(
         [find_ninja()], cwd=home.path, env=everything, stdout=subprocess.PIPE, text=True, start_new_session=True
     )
-    while not list(home.path.glob(f"scratch/{AMPERE_NAME}-*/*.ii")):
+    while not list(home.path.glob(f"scratch/{AMPERE_NAME}-*/tmp/*.ii")):
         assert ninja.poll() is None, ninja.communicate()
         time.sleep(0.05)
     os.killpg(ninja.pid, signal.SIGINT)

@@ -54,6 +54,24 @@ def project(original: Project, tmp_path: Path) -> Project:
     return copy
 
 
+@pytest.fixture(scope="session")
+def single_original(original: Project, tmp_path_factory: pytest.TempPathFactory) -> Project:
+    """The same built by `--compile single`."""
+    project = original.copied(tmp_path_factory.mktemp("single") / "project")
+    project = replace(project, arguments=("m.yaml", "--compile", "single"))
+    assert project.rebuilt() == ALL
+    return project
+
+
+@pytest.fixture(params=["batched", "single"])
+def either(request: pytest.FixtureRequest, tmp_path: Path) -> Project:
+    """A project that is built in one way or the other, in a folder of its own."""
+    source = request.getfixturevalue({"batched": "original", "single": "single_original"}[request.param])
+    copy: Project = source.copied(tmp_path / "project")
+    assert copy.rebuilt() == set()
+    return copy
+
+
 @pytest.fixture
 def fresh(package: Path, tmp_path: Path, tools: Toolchain) -> Project:
     """A project of one kernel, ampere3, that is not built."""
@@ -195,14 +213,14 @@ def test_one_toolchain_by_any_path_gives_the_same_keys(project: Project, tools: 
         ("gemm/collective/collective_builder.hpp", {"hopper"}),
     ],
 )
-def test_a_changed_header_rebuilds_what_includes_it(header: str, affected: set[str], project: Project) -> None:
+def test_a_changed_header_rebuilds_what_includes_it(header: str, affected: set[str], either: Project) -> None:
     """With ninja alone, in one call; and with cutlass-ninja first. Going back rebuilds nothing."""
     path = f"cutlass/include/cutlass/{header}"
-    before = (project.path / path).read_text()
-    project.edit(path)
-    assert project.rebuilt_by_ninja() == affected
-    project.edit(path, lambda _: before)
-    assert project.rebuilt_by_ninja() == set()
+    before = (either.path / path).read_text()
+    either.edit(path)
+    assert either.rebuilt_by_ninja() == affected
+    either.edit(path, lambda _: before)
+    assert either.rebuilt_by_ninja() == set()
 
 
 def test_a_changed_header_is_found_by_cutlass_ninja(project: Project) -> None:
@@ -262,13 +280,13 @@ def test_a_list_of_problems_that_changes_rebuilds_nothing_but_is_checked(project
     assert "lists/net.yaml:2:22: error: n: expected an integer of at least 1, found 0\n" in wrong.ran.out
 
 
-def test_a_kernel_added_is_built_and_one_dropped_rebuilds_nothing(project: Project) -> None:
-    project.edit("m.yaml", lambda text: text.replace("[3, 4]", "[3, 4, 5]"))
-    assert project.rebuilt_by_ninja() == {"ampere5"}
-    project.edit("m.yaml", lambda text: text.replace("[3, 4, 5]", "4"))
-    assert project.rebuilt_by_ninja() == set()
-    project.edit("m.yaml", lambda _: MANIFEST)
-    assert project.rebuilt_by_ninja() == set()
+def test_a_kernel_added_is_built_and_one_dropped_rebuilds_nothing(either: Project) -> None:
+    either.edit("m.yaml", lambda text: text.replace("[3, 4]", "[3, 4, 5]"))
+    assert either.rebuilt_by_ninja() == {"ampere5"}
+    either.edit("m.yaml", lambda text: text.replace("[3, 4, 5]", "4"))
+    assert either.rebuilt_by_ninja() == set()
+    either.edit("m.yaml", lambda _: MANIFEST)
+    assert either.rebuilt_by_ninja() == set()
 
 
 def with_flag(project: Project) -> None:
