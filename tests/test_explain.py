@@ -426,3 +426,16 @@ def test_differences_of_configs() -> None:
 def test_differences_from_a_record_of_another_version() -> None:
     found = differences.of_kernels({}, INGREDIENTS, {}, {})
     assert Change("key format", "", None, "1") in found
+
+
+def test_flags_of_the_halves() -> None:
+    """Those that are no flags of nvcc, too, are told."""
+
+    def ingredients(flags: list[str], host: list[str], ptxas: list[str]) -> dict[str, object]:
+        others: dict[str, object] = dict.fromkeys(("toolchain", "environment", "sources", "headers"), {})
+        return {**others, "format": 2, "link_flags": [], "flags": flags, "host_flags": host, "ptxas_flags": ptxas}
+
+    old = ingredients(["-DA=1"], ["-O1", "-DA=1"], ["-v"])
+    new = ingredients(["-DA=2"], ["-O2", "-DA=2"], ["-v", "-w"])
+    found = [str(change) for change in differences.of_kernels(old, new, {}, {})]
+    assert found == ["flag -DA=1 -> -DA=2", "host flag -O1 -> -O2", "ptxas flag added -w"]

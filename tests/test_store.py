@@ -8,7 +8,7 @@ import shutil
 import subprocess
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -168,6 +168,19 @@ def test_what_is_damaged_is_claimed_as_missing() -> None:
     with store.claim(made, no_pause) as state:
         assert state == MISSING
         assert os.listdir(store.folder(made)) == []
+
+
+@pytest.mark.parametrize("look", [store.examine, survey], ids=["examined", "surveyed"])
+def test_what_was_hidden_is_put_back_by_whoever_looks(look: Callable[[store.Target], State]) -> None:
+    """Before ninja removes what it takes for an output of an interrupted edge."""
+    made = target()
+    build(made)
+    store.hide(made)
+    assert not path(made).exists()
+    assert look(made).status is Status.CACHED
+    assert path(made).read_text() == "profiler" and sorted(os.listdir(path(made).parent)) == ["build.json", "profiler"]
+    store.hide(target("other"))
+    assert survey(target("other")).status is Status.MISSING
 
 
 def test_nothing_is_left_of_a_claim_that_was_given_up() -> None:
