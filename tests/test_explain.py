@@ -432,7 +432,7 @@ def test_flags_of_the_halves() -> None:
     """Those that are no flags of nvcc, too, are told."""
 
     def ingredients(flags: list[str], host: list[str], ptxas: list[str]) -> dict[str, object]:
-        others: dict[str, object] = dict.fromkeys(("toolchain", "environment", "sources", "headers"), {})
+        others: dict[str, object] = {name: {} for name in ("toolchain", "environment", "sources", "headers")}
         return {**others, "format": 2, "link_flags": [], "flags": flags, "host_flags": host, "ptxas_flags": ptxas}
 
     old = ingredients(["-DA=1"], ["-O1", "-DA=1"], ["-v"])
