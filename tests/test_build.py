@@ -37,13 +37,12 @@ def built(request: pytest.FixtureRequest, build: Build) -> BuildFolder:
 
 
 SPLIT = with_values(AMPERE, layout="[tn]\n    split_k_mode: parallel\n    activation: gelu")
-FUSED = with_values(
-    AMPERE, layout="[tnt]\n    bias: per_column\n    activation: leaky_relu\n    swizzling_functor: StreamK"
-)
+FUSED = with_values(AMPERE, layout="[tnt]\n    bias: per_column\n    activation: leaky_relu")
+STREAM_K = with_values(AMPERE, layout="[tnt]\n    activation: relu\n    swizzling_functor: StreamK")
 
 
 def test_epilogues_and_splits_of_k_compile_and_say_what_they_are(build: Build) -> None:
-    folder = build(SPLIT + FUSED.partition("kernels:\n")[2])
+    folder = build(SPLIT + "".join(text.partition("kernels:\n")[2] for text in (FUSED, STREAM_K)))
     abouts = [
         json.loads(subprocess.run([profiler, "--describe"], check=True, capture_output=True).stdout)
         for profiler in folder.profilers()
@@ -51,7 +50,8 @@ def test_epilogues_and_splits_of_k_compile_and_say_what_they_are(build: Build) -
     fields = ("bias", "activation", "split_k_mode", "swizzling_functor")
     assert sorted(tuple(about[field] for field in fields) for about in abouts) == [
         ("none", "gelu", "parallel", "Identity8"),
-        ("per_column", "leaky_relu", "serial", "StreamK"),
+        ("none", "relu", "serial", "StreamK"),
+        ("per_column", "leaky_relu", "serial", "Identity8"),
     ]
 
 

@@ -31,6 +31,17 @@ THEIRS_ALONE: dict[str, Predicate] = {
 }
 """What cutlass_library has and manifests cannot say, by reason."""
 
+REFUSED: dict[str, Predicate] = {
+    "strided dgrad of two stages is wrong of operands aligned to less than 16 bytes": lambda op: (
+        op.conv_kind.name == "Dgrad"
+        and op.stride_support.name == "Strided"
+        and op.tile_description.stages == 2
+        and op.A.element.name == "f16"
+        and op.A.alignment < 8
+    ),
+}
+"""What cutlass_library has, CUTLASS computes wrongly, and we refuse, by reason."""
+
 OURS_ALONE: dict[str, Callable[[dict[str, Any]], bool]] = {
     "operands aligned to 2 bytes, which cp.async cannot load, on two stages, as TVM has them": lambda config: (
         config["alignment_a"] == 1 and config["opcode_class"] == "tensorop" and config["stages"] == 2
@@ -115,16 +126,20 @@ def test_every_name_that_cutlass_library_generates(theirs: tuple[str, list[Any]]
     arch, operations = theirs
     expressible = [one for one in operations if not inexpressible(one)]
     assert len(expressible) > 1000
-    differing, refused = {}, {}
+    differing, refused, unexpected = {}, {}, []
     for operation in expressible:
         config = CONV2D.configure(as_member(operation))
         name = operation.procedural_name()
         if violations := CONV2D.violations(config, ARCHS[arch]):
-            refused[name] = [violation.message for violation in violations]
+            if not any(predicate(operation) for predicate in REFUSED.values()):
+                refused[name] = [violation.message for violation in violations]
+        elif any(predicate(operation) for predicate in REFUSED.values()):
+            unexpected.append(name)
         elif CONV2D.name(config) != name:
             differing[name] = CONV2D.name(config)
     assert not differing
     assert not refused
+    assert not unexpected
 
 
 def test_every_difference_is_still_one(theirs: tuple[str, list[Any]]) -> None:

@@ -236,18 +236,18 @@ def test_warp_counts_and_c_alignments_are_told_apart(tmp_path: Path) -> None:
 def test_epilogues_are_told_apart_by_what_is_remarkable(tmp_path: Path) -> None:
     text = with_values(
         AMPERE,
-        layout="tnt\n    bias: [none, per_column]\n    activation: [identity, gelu]\n    swizzling_functor: [Identity8, StreamK]",
+        layout="tnt\n    bias: [none, per_column]\n    activation: [identity, gelu]\n    swizzling_functor: [Identity8, Identity4]",
     )
     name = "cutlass_tensorop_f16_s16816gemm_f16_64x64_32x3_tn_align8"
     assert [label.removeprefix(name) for label in expanded(text, tmp_path)] == [
         "",
         "-activation_gelu",
-        "-activation_gelu-swizzling_functor_StreamK",
+        "-activation_gelu-swizzling_functor_Identity4",
         "-bias_per_column",
         "-bias_per_column-activation_gelu",
-        "-bias_per_column-activation_gelu-swizzling_functor_StreamK",
-        "-bias_per_column-swizzling_functor_StreamK",
-        "-swizzling_functor_StreamK",
+        "-bias_per_column-activation_gelu-swizzling_functor_Identity4",
+        "-bias_per_column-swizzling_functor_Identity4",
+        "-swizzling_functor_Identity4",
     ]
 
 

@@ -197,6 +197,7 @@ def violations(config: Config, arch: Arch) -> Sequence[Violation]:
         *threadblock.output_violations(config),
         *_epilogue_violations(config),
         *_split_violations(config),
+        *_strided_dgrad_violations(config),
         *(main_loop or threadblock.layout_violations({**config, **_LAYOUTS[config["conv_kind"]]})),
     ]
 
@@ -361,6 +362,26 @@ def _split_violations(config: Config) -> Iterator[Violation]:
         )
     partial = {"element_c": config["element_accumulator"], "alignment_c": _partial_alignment(config)}
     yield from threadblock.output_violations({**config, **partial})
+
+
+def _strided_dgrad_violations(config: Config) -> Iterator[Violation]:
+    """Strided dgrad of two stages loads one access where a thread of a tensor core kernel has 16 bytes to load.
+
+    Source: TileIteratorStridedDgrad::load_with_pointer_offset in cutlass/conv/threadblock/conv2d_tile_iterator.h, which
+    has no loop over kAccessesPerVector, as TileIterator has it. SIMT kernels load single elements.
+    """
+    strided_dgrad = config["conv_kind"] == "dgrad" and config["stride_support"] == "strided"
+    if not strided_dgrad or config["stages"] != 2 or config["opcode_class"] == "simt":
+        return
+    for operand in "ab":
+        alignment, widest = config[f"alignment_{operand}"], _widest(config[f"element_{operand}"])
+        if alignment < widest:
+            yield Violation(
+                f"alignment_{operand}",
+                f"alignment_{operand} is {alignment}; CUTLASS's TileIteratorStridedDgrad, by which strided dgrad of 2 "
+                f"stages loads, leaves out all but the first of a thread's accesses: use {widest}, or stride_support "
+                "unity",
+            )
 
 
 def _partial_alignment(config: Config) -> int:

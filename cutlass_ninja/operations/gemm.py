@@ -335,10 +335,13 @@ def _split_violations(config: Config) -> Iterator[Violation]:
     if parallel:
         partial = {"element_c": config["element_accumulator"], "alignment_c": _partial_alignment(config)}
         yield from threadblock.output_violations({**config, **partial})
-    if swizzle == "StreamK" and config["opcode_class"] == "simt" and epilogue.has_broadcast(config):
+    if swizzle == "StreamK" and epilogue.has_broadcast(config):
+        # Source: reduce() of the single-source EpilogueWithBroadcast in cutlass/epilogue/threadblock/, which never
+        # advances destination_iterator by reduce_fragment_idx. For SIMT there is no such epilogue at all.
         yield Violation(
             "swizzling_functor",
-            "swizzling_functor is StreamK; CUTLASS has no stream-K epilogue with bias or residual block for SIMT",
+            "swizzling_functor is StreamK; of a tile that thread blocks share, CUTLASS's EpilogueWithBroadcast, of "
+            "a bias or residual block, writes all parts to the place of the first: use an Identity swizzle",
         )
     if parallel and epilogue.has_broadcast(config):
         yield Violation(

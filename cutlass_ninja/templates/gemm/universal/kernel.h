@@ -6,7 +6,7 @@
 {% if has_broadcast -%}
 // After default_gemm.h: it does not include all that it names.
 #include "cutlass/epilogue/threadblock/default_epilogue_with_broadcast.h"
-#include "cutlass/gemm/kernel/{{ "gemm_streamk_with_fused_epilogue.h" if stream_k else "gemm_with_fused_epilogue.h" }}"
+#include "cutlass/gemm/kernel/gemm_with_fused_epilogue.h"
 {% elif stream_k -%}
 #include "cutlass/gemm/kernel/gemm_universal_streamk.h"
 {% else -%}
@@ -46,14 +46,14 @@ using Epilogue = cutlass::epilogue::threadblock::
 DefaultEpilogueWithBroadcastSimt<
     DefaultGemm::Epilogue::Shape, DefaultGemm::Epilogue::WarpMmaOperator,
 {%- else -%}
-Default{{ "Streamk" if stream_k }}EpilogueWithBroadcastTensorOp<
+DefaultEpilogueWithBroadcastTensorOp<
     DefaultGemm::Epilogue::Shape, DefaultGemm::Epilogue::WarpMmaOperator, DefaultGemm::Epilogue::kPartitionsK,
 {%- endif %}
     {{ type_c }}, OutputOp::ElementT, OutputOp::ElementVector, OutputOp, {{ alignment_c }}>::Epilogue;
 {% endif %}
 using GemmKernel = cutlass::gemm::kernel::
 {%- if has_broadcast -%}
-Gemm{{ "Streamk" if stream_k }}WithFusedEpilogue<
+GemmWithFusedEpilogue<
     DefaultGemm::Mma, Epilogue, DefaultGemm::ThreadblockSwizzle>;
 {%- else -%}
 GemmUniversal{{ "Streamk" if stream_k }}<
