@@ -17,6 +17,7 @@ from .operation import Config, Violation
 _WARP_SIZE = 32
 _MAX_THREADS = 1024
 _MAX_ACCESS_BITS = 128
+_MIN_CP_ASYNC_BITS = 32
 _LINE_BITS = 128 * 8  # Of shared memory: 32 banks of 4 bytes.
 _EPILOGUE_ROWS = 8
 _EPILOGUE_ACCESS_BITS = 256 * 8  # What a warp writes to one row of D, at best.
@@ -230,6 +231,13 @@ def _simt_warp_violations(config: Config, warp: Sequence[int]) -> Iterator[Viola
         )
     if config["warp_count"][2] != 1:
         yield Violation("tile_description.warp_count", "a SIMT kernel's warps cannot split K: warp_count[2] must be 1")
+    width = ELEMENTS[config["element_a"]].bits
+    if config["stages"] > 2 and width < _MIN_CP_ASYNC_BITS:
+        yield Violation(
+            "tile_description.stages",
+            f"stages is {config['stages']}; a SIMT kernel loads single elements, here of {width // 8} bytes, but more "
+            "than 2 stages are loaded by cp.async, which moves 4, 8 or 16: use stages: 2",
+        )
 
 
 def output_violations(config: Config) -> Iterator[Violation]:
@@ -361,7 +369,7 @@ def _alignment_violations(config: Config) -> Iterator[Violation]:
                 field,
                 f"{field} is {alignment}; of {element.name} a power of two up to {widest} is legal",
             )
-        elif config["stages"] > 2 and bits < 32:
+        elif config["stages"] > 2 and bits < _MIN_CP_ASYNC_BITS:
             yield Violation(
                 field,
                 f"{field} {alignment} of {element.name} is {bits // 8} bytes, but a multistage kernel loads by "
