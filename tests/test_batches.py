@@ -21,7 +21,9 @@ from cutlass_ninja.toolchain import Toolchain
 GB = 1_000_000_000
 LIGHT = Cost(GB, 30_000_000, 4.2, 1.2)
 HEAVY = Cost(3_400_000_000, 400_000_000, 24.0, 4.5)
-TOOLS = Toolchain("nvcc", "g++", (), "cudart", {"cudart": "13000", "host_compiler": "12.2"}, ptxas="ptxas")
+TOOLS = Toolchain(
+    "nvcc", "g++", (), "cudart", {"cudart": "13000", "host_compiler": "12.2", "cutlass": "4.2.0"}, ptxas="ptxas"
+)
 
 TILES = with_values(
     AMPERE,
