@@ -110,7 +110,8 @@ class Job:
     @property
     def compiled(self) -> int:
         """How many kernels ninja had compiled."""
-        return len(re.findall(r"CUTLASS cutlass", self.steps["build"]["output"]))
+        batches = re.findall(r"\] CUTLASS \S+(?: and (\d+) more)?", self.steps["build"]["output"])
+        return sum(1 + int(more or 0) for more in batches)
 
     @property
     def failed(self) -> bool:
