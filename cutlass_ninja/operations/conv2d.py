@@ -57,9 +57,6 @@ _SWIZZLES = {
     "StridedDgradIdentity1": _Swizzle(
         "cutlass::conv::threadblock::StridedDgradIdentityThreadblockSwizzle<1>", strided_dgrad=True
     ),
-    "StridedDgradHorizontal": _Swizzle(
-        "cutlass::conv::threadblock::StridedDgradHorizontalThreadblockSwizzle", strided_dgrad=True
-    ),
 }
 
 
@@ -120,7 +117,7 @@ FIELDS = (
     ),
     Field(
         "swizzling_functor",
-        Choice(tuple(_SWIZZLES), "swizzling functor"),
+        Choice((*_SWIZZLES, "StridedDgradHorizontal"), "swizzling functor"),
         "default: Identity4; for strided dgrad StridedDgradIdentity1",
     ),
 )
@@ -294,10 +291,16 @@ def _kind_violations(config: Config) -> Iterator[Violation]:
             yield Violation("group_mode", "group_mode multiple_group needs iterator_algorithm analytic")
     strided_dgrad = kind == "dgrad" and config["stride_support"] == "strided"
     swizzle = config["swizzling_functor"]
-    if _SWIZZLES[swizzle].strided_dgrad != strided_dgrad:
-        suited = ", ".join(name for name, one in _SWIZZLES.items() if one.strided_dgrad == strided_dgrad)
+    if swizzle == "StridedDgradHorizontal":
+        yield Violation(
+            "swizzling_functor",
+            "swizzling_functor is StridedDgradHorizontal, whose get_tile_offset ImplicitGemmConvolutionStridedDgrad "
+            "cannot call; use StridedDgradIdentity1",
+        )
+    elif _SWIZZLES[swizzle].strided_dgrad != strided_dgrad:
+        suited = " or ".join(name for name, one in _SWIZZLES.items() if one.strided_dgrad == strided_dgrad)
         what = "a strided dgrad kernel" if strided_dgrad else "a kernel other than strided dgrad"
-        yield Violation("swizzling_functor", f"swizzling_functor is {swizzle}; {what} needs one of {suited}")
+        yield Violation("swizzling_functor", f"swizzling_functor is {swizzle}; {what} needs {suited}")
 
 
 def _element_violations(config: Config) -> Iterator[Violation]:
