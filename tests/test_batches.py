@@ -142,7 +142,15 @@ def test_memory_is_learned_from_what_was_built(tmp_path: Path, monkeypatch: pyte
     light = cost_of("universal")
     expected = max(batch.memory_bytes for batch in batched(plan, {built.label, damaged.label}))
     for target, record in (
-        (built, {"batch": {"kernels": ["a", "b"], "peak_memory_bytes": 3 * (light.memory_bytes + light.further_memory_bytes)}}),
+        (
+            built,
+            {
+                "batch": {
+                    "kernels": ["a", "b"],
+                    "peak_memory_bytes": 3 * (light.memory_bytes + light.further_memory_bytes),
+                }
+            },
+        ),
         (damaged, {"batch": None}),
     ):
         Path(store.folder(target)).mkdir(parents=True)

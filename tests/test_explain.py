@@ -97,6 +97,7 @@ def replaced(old: str, new: str) -> Callable[[str], str]:
 
 SINGLE = [
     "compile batched -> single",
+    "header removed cutlass/arch/arch.h",
     "header removed cutlass/arch/wmma.h",
     "header removed cutlass_ninja/host_stubs.h",
 ]
