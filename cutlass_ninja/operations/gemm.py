@@ -7,10 +7,12 @@ threadblock-level parts) and `universal3x` (CUTLASS 3.x through CollectiveBuilde
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
 from typing import Any
 
 from ..arch import Arch
 from ..elements import ELEMENTS
+from ..memo import Memo
 from ..schema import Choice, Field, Integer, Number, Record, Shape, Text, Value
 from . import epilogue, sm90, threadblock
 from .operation import Config, Cost, Operation, Violation
@@ -311,11 +313,21 @@ def _violations_2x(config: Config, arch: Arch) -> Iterator[Violation]:
             + " or ".join(results),
         )
     else:
-        yield from threadblock.output_violations(config)
-        yield from epilogue.violations_2x(config)
+        yield from _OUTPUT_RULES(config)
+        yield from _EPILOGUE_RULES(config)
     yield from _split_violations(config)
-    main_loop_errors = list(threadblock.violations(config, arch))
-    yield from main_loop_errors or threadblock.layout_violations(config)
+    yield from _main_loop_rules(arch)(config) or _LAYOUT_RULES(config)
+
+
+# Rules that read few fields each: most kernels of a sweep agree in them.
+_OUTPUT_RULES = Memo(lambda config: tuple(threadblock.output_violations(config)))
+_EPILOGUE_RULES = Memo(lambda config: tuple(epilogue.violations_2x(config)))
+_LAYOUT_RULES = Memo(lambda config: tuple(threadblock.layout_violations(config)))
+
+
+@cache
+def _main_loop_rules(arch: Arch) -> Memo[tuple[Violation, ...]]:
+    return Memo(lambda config: tuple(threadblock.violations(config, arch)))
 
 
 _INTEGER_RESULTS = ("s32", "s8", "u8")
