@@ -220,7 +220,7 @@ def test_list_without_a_toolchain_still_lists(call: Call) -> None:
     code, out, err = call("list", "--json", "ampere.yaml")
     (row,) = json.loads(out)
     assert (code, err, list(row)) == (0, why, ROW)
-    assert (row["key"], row["state"], row["path"]) == (None, "unknown", None)
+    assert (row["key"], row["state"], row["path"], row["compile"]) == (None, "unknown", None, None)
 
 
 @pytest.mark.usefixtures("no_tools")

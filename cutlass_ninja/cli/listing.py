@@ -56,7 +56,7 @@ def run(arguments: Sequence[str]) -> int:
 
 
 def rows(kernels: Mapping[str, Kernel], plan: Plan | None, states: Mapping[str, State]) -> list[dict[str, Any]]:
-    """What `--json` prints: an object for each kernel. Key, state and path are unknown without a plan."""
+    """What `--json` prints: an object for each kernel. Key, state, path and way are unknown without a plan."""
     keys = {target.label: target.key for target in plan.kernels} if plan else {}
     found = []
     for label, kernel in kernels.items():
@@ -73,7 +73,7 @@ def rows(kernels: Mapping[str, Kernel], plan: Plan | None, states: Mapping[str, 
                 "state": state.status.value if state else "unknown",
                 "reason": state.reason if state else "",
                 "path": f"{store.kernel_dir(kernel.name, key)}/{store.PROFILER}" if key else None,
-                "compile": SINGLE if why else BATCHED,
+                "compile": (SINGLE if why else BATCHED) if plan else None,
                 "compile_reason": why,
                 "config": dict(kernel.config),
             }
