@@ -41,8 +41,11 @@ class Memo(Generic[T]):
         """What the function gives."""
         names = tuple(config)
         table = self._tables.get(names)
-        if table is not None and (result := table.results.get(fingerprint(table.select(config)), table)) is not table:
-            return result  # type: ignore[return-value]  # The table stands for a result that is not there.
+        if table is not None:
+            try:
+                return table.results[fingerprint(table.select(config))]
+            except KeyError:
+                pass
         reader = _Reader(config)
         result = self._function(reader)
         if table is None or not reader.read <= table.fields:
