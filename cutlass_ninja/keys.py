@@ -16,7 +16,7 @@ from typing import Any
 from . import commands, sources
 from .batch_sources import STUBS
 from .halves import why_not_this_kind, why_single
-from .includes import QUOTED, Header, IncludeWalker
+from .includes import QUOTED, Header, Include, IncludeWalker
 from .kernel import Kernel, Settings
 from .nvcc_flags import forced_includes
 from .parallel import in_parts
@@ -76,7 +76,7 @@ class Keyer:
         self._toolchain = toolchain
         self._walker = IncludeWalker()
         self._environment = commands.keyed_environment()
-        self._contexts: dict[tuple[str, Settings, str, str], _Context] = {}
+        self._contexts: dict[tuple[str, Settings, str, tuple[Include, ...], str], _Context] = {}
         self._runtimes: dict[str, Identity] = {}
 
     def kernel(self, kernel: Kernel) -> Identity:
@@ -117,14 +117,17 @@ class Keyer:
         return self._context(kernel, form), own
 
     def _context(self, kernel: Kernel, form: Form) -> _Context:
-        known = (kernel.arch, kernel.settings, form.digest, why_not_this_kind(self._toolchain, kernel))
+        own = sources.own_includes(kernel, form)
+        known = (kernel.arch, kernel.settings, form.digest, own, why_not_this_kind(self._toolchain, kernel))
         if known not in self._contexts:
             ingredients: dict[str, Any] = {
                 **self._ingredients(commands.kernel_flags(self._toolchain, kernel)),
                 "link_flags": commands.link_flags(),
                 "runtime": self.runtime(kernel.arch).key,
             }
-            includes = form.includes + tuple((name, QUOTED) for name in forced_includes(kernel.settings.nvcc_flags))
+            includes = (
+                form.includes + own + tuple((name, QUOTED) for name in forced_includes(kernel.settings.nvcc_flags))
+            )
             if not why_single(self._toolchain, kernel):
                 ingredients["host_flags"] = commands.host_flags(self._toolchain, kernel)
                 ingredients["ptxas_flags"] = commands.ptxas_flags(kernel)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache, cached_property, lru_cache
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 _PACKAGE = Path(__file__).parent
 _RUNTIME = _PACKAGE / "runtime"
 _TEMPLATES = _PACKAGE / "templates"
+_PLACEHOLDER = re.compile(r"\{\{ *(\w+) *\}\}")
 _to_json = json.JSONEncoder(check_circular=False).encode
 
 IDENTITY = "identity.h"
@@ -69,14 +71,33 @@ class Form:
 
     @cached_property
     def includes(self) -> tuple[Include, ...]:
-        """The #includes of all files, whichever of them the values leave in, without those of one another."""
+        """The #includes of all files, whichever of them the values leave in, without those of one another and those
+        whose names depend on the values.
+        """
+        return tuple(include for include in self._all_includes if not _PLACEHOLDER.search(include[0]))
+
+    @cached_property
+    def open_includes(self) -> tuple[Include, ...]:
+        """The #includes whose names the values complete."""
+        return tuple(include for include in self._all_includes if _PLACEHOLDER.search(include[0]))
+
+    @property
+    def _all_includes(self) -> list[Include]:
         found = dict.fromkeys(include for template in self.templates.values() for include in template.includes)
-        return tuple(include for include in found if include[0] not in self.templates and include[0] != IDENTITY)
+        return [include for include in found if include[0] not in self.templates and include[0] != IDENTITY]
 
 
 def form_of(kernel: Kernel) -> Form:
     """The form of a kernel's sources. The very same object for the same templates."""
     return _form(OPERATIONS[kernel.operation].templates(kernel.config))
+
+
+def own_includes(kernel: Kernel, form: Form) -> tuple[Include, ...]:
+    """The #includes of a kernel that others of its form do not have in common with it."""
+    if not form.open_includes:
+        return ()
+    values = _values(kernel)
+    return tuple((_PLACEHOLDER.sub(lambda found: values[found[1]], name), kind) for name, kind in form.open_includes)
 
 
 def values_text(kernel: Kernel, form: Form) -> str:

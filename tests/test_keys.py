@@ -5,10 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from kernels import AMPERE, CONV2D, HOPPER, expanded
+from kernels import AMPERE, CONV2D, HOPPER, expanded, with_values
 
 from cutlass_ninja import sources
 from cutlass_ninja.arch import ARCHS
+from cutlass_ninja.includes import includes_of
 from cutlass_ninja.keys import Keyer
 from cutlass_ninja.operations import OPERATIONS, gemm
 from cutlass_ninja.toolchain import Toolchain
@@ -55,3 +56,25 @@ def test_keys_do_not_depend_on_how_many_processes_make_them(tools: Toolchain, tm
     assert keyer.keys(kernels, cores=1) == expected
     assert keyer.keys(kernels * 500, cores=3) == expected * 500
     assert keyer.digests()
+
+
+@pytest.mark.parametrize("manifest", ["wide_gemm.yaml", "wide_conv2d.yaml"])
+def test_a_key_covers_every_header_that_the_sources_include(manifest: str, tools: Toolchain, tmp_path: Path) -> None:
+    text = (Path(__file__).parent / "data" / manifest).read_text(encoding="utf-8")
+    keyer = Keyer(tools)
+    for kernel in expanded(text, tmp_path).values():
+        covered = keyer.kernel(kernel).ingredients["headers"]
+        rendered = sources.kernel_sources(kernel, "0" * 20)
+        included = {name for one in rendered.values() for name, _ in includes_of(one.encode())} - set(rendered)
+        missing = {name for name in included if name.startswith(("cutlass", "cute"))} - set(covered)
+        assert not missing, kernel.name
+
+
+def test_a_header_of_one_kind_of_convolution_is_in_the_keys_of_that_kind_alone(
+    tools: Toolchain, tmp_path: Path
+) -> None:
+    kernels = expanded(with_values(CONV2D, conv_kind="[fprop, wgrad]"), tmp_path).values()
+    headers = {kernel.config["conv_kind"]: Keyer(tools).kernel(kernel).ingredients["headers"] for kernel in kernels}
+    for kind, other in (("fprop", "wgrad"), ("wgrad", "fprop")):
+        assert f"cutlass/conv/kernel/default_conv2d_{kind}.h" in headers[kind]
+        assert f"cutlass/conv/kernel/default_conv2d_{kind}.h" not in headers[other]
