@@ -116,3 +116,9 @@ def test_the_help_documents_the_parts(folder: BuildFolder) -> None:
     assert (ran.code, ran.err) == (0, "")
     for part in ("<machine>", "<release>", "<version>", "<tools>", "<content>", "restore-keys"):
         assert part in ran.out
+
+
+def test_the_way_of_compiling_makes_other_profilers(folder: BuildFolder) -> None:
+    prefix, content = name(folder, "ampere.yaml", "--compile", "single")
+    assert (prefix, content) != name(folder)
+    assert prefix == name(folder)[0]

@@ -122,6 +122,7 @@ def current_request(options: argparse.Namespace) -> Request:
         archs=asked.archs or current.archs,
         nvcc=asked.nvcc or current.nvcc,
         cutlass=asked.cutlass or current.cutlass,
+        compile=getattr(options, "compile", None) or current.compile,
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from .. import cache_key, generate
-from .arguments import add_archs, add_manifests, add_only, add_tools, parser, request
+from .arguments import add_archs, add_compile, add_manifests, add_only, add_tools, parser, request
 
 _DESCRIPTION = """\
 Print a name for the content that cache/ has when all kernels of the manifests are built: equal names, equal content. It
@@ -31,6 +31,7 @@ def run(arguments: Sequence[str]) -> int:
     add_archs(parsed)
     add_only(parsed)
     add_tools(parsed)
+    add_compile(parsed)
     parsed.add_argument("--restore-prefix", action="store_true", help="print only what equally made caches begin with")
     options = parsed.parse_args(arguments)
     asked = request(options)

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from .. import explain, generate
 from .arguments import (
     add_archs,
+    add_compile,
     add_folder,
     add_manifests,
     add_tools,
@@ -32,6 +33,7 @@ def run(arguments: Sequence[str]) -> int:
     add_folder(parsed)
     add_archs(parsed)
     add_tools(parsed)
+    add_compile(parsed)
     parsed.add_argument("--json", action="store_true", help="print an array of objects, one for each kernel")
     options = parsed.parse_args(arguments)
     folder = build_folder(options.folder, create=False)

@@ -14,6 +14,7 @@ from ..plan import Plan
 from ..store import PLAN
 from .arguments import (
     add_archs,
+    add_compile,
     add_folder,
     add_manifests,
     add_only,
@@ -44,6 +45,7 @@ def run(arguments: Sequence[str]) -> int:
     add_archs(parsed)
     add_only(parsed)
     add_tools(parsed)
+    add_compile(parsed)
     parsed.add_argument(
         "--max-age",
         type=_argument(units.seconds),
