@@ -57,6 +57,7 @@ WRONG_CALLS = [
     (["--help=yes"], "--help=yes: --help takes no value"),
     (["--m=1:100000", "--n=1:100"], TOO_MANY),
     (["--m=1:2000000000"], TOO_MANY),
+    (["--burst-duration=0"], "--burst-duration=0: expected milliseconds, more than 0"),
     (["--m=two\nlines"], f"--m=two lines: {SIZES}"),
 ]
 
@@ -84,8 +85,8 @@ def test_help(profiler: Path) -> None:
     assert flags == [
         "--m", "--n", "--k", "--batch_count", "--alpha", "--beta", "--split_k_slices", "--order",
         "--warmup-iterations", "--warmup-duration", "--profiling-iterations", "--relative-stderr", "--min-iterations",
-        "--profiling-duration", "--cache", "--verification-enabled", "--seed", "--device", "--problems-file",
-        "--help", "--describe", "--list-devices",
+        "--profiling-duration", "--burst-duration", "--rest-duration", "--cache", "--verification-enabled", "--seed",
+        "--device", "--problems-file", "--help", "--describe", "--list-devices",
     ]  # fmt: skip
 
 

@@ -102,7 +102,7 @@ def _parse(arguments: Sequence[str]) -> argparse.Namespace:
         action="append",
         default=[],
         metavar="m=M,n=N,...",
-        help="a problem more; [1,2] for a value: several",
+        help="this problem, beside those of a MANIFEST that is given; [1,2] for a value: several",
     )
     parsed.add_argument(
         "--devices", type=_ordinals, metavar="N,...", help="the GPUs by CUDA's ordinals (default: all that are visible)"
@@ -158,10 +158,8 @@ def _selected(options: argparse.Namespace, folder: str) -> tuple[list[KernelTarg
             for target in current_plan().kernels
             if not options.only or any(fnmatchcase(target.kernel.name, glob) for glob in options.only)
         ]
-        manifests = list(current_request(options).manifests)
-        # Beside a copied cache there may be no manifest: problems can be named.
-        readable = all(map(os.path.exists, manifests)) or not options.problem
-        found = problems.of_manifests(manifests) if readable else []
+        # Beside a copied cache there may be no manifest.
+        found = [] if options.problem else problems.of_manifests(current_request(options).manifests)
         os.chdir(here)
     kinds = sorted({target.kernel.operation for target in targets})
     found = [problem for problem in found if problem.operation in kinds]

@@ -50,7 +50,7 @@ constexpr Flag kFlags[] = {
      [](std::string const& text, Arguments& a) {
        return set_count(text, a.settings.warmup_iterations);
      }},
-    {"warmup-duration", "50", "ms of GPU time that the untimed launches take at least",
+    {"warmup-duration", "20", "ms of GPU time that the untimed launches take at least",
      kExpectedTime,
      [](std::string const& text, Arguments& a) {
        return set_amount(text, 1, a.settings.warmup_duration_ms);
@@ -70,9 +70,20 @@ constexpr Flag kFlags[] = {
      [](std::string const& text, Arguments& a) {
        return set_count(text, a.settings.min_iterations);
      }},
-    {"profiling-duration", "1000", "ms of GPU time after which to stop in any case", kExpectedTime,
+    {"profiling-duration", "1000", "ms, with the rests, after which to stop in any case",
+     kExpectedTime,
      [](std::string const& text, Arguments& a) {
        return set_amount(text, 1, a.settings.profiling_duration_ms);
+     }},
+    {"burst-duration", "4", "ms of GPU time that are queued at once", "milliseconds, more than 0",
+     [](std::string const& text, Arguments& a) {
+       return set_amount(text, 1, a.settings.burst_duration_ms) && a.settings.burst_duration_ms > 0;
+     }},
+    {"rest-duration", "10",
+     "ms of rest after a burst, for the GPU's top clock; 0: none, at the clock that is left",
+     kExpectedTime,
+     [](std::string const& text, Arguments& a) {
+       return set_amount(text, 1, a.settings.rest_duration_ms);
      }},
     {"cache", "cold", "cold: copies of the operands, more than twice the L2, take turns; warm: one",
      "cold or warm",

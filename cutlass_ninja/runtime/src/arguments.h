@@ -15,12 +15,14 @@ namespace cutlass_ninja {
 /// How problems are run, whatever they are.
 struct Settings {
   int warmup_iterations = 10;
-  double warmup_duration_ms = 50;
+  double warmup_duration_ms = 20;
   std::optional<int> profiling_iterations;  ///< timed launches; 0 only verifies; nothing: as many
                                             ///< as `relative_stderr` needs
   int min_iterations = 50;
   double relative_stderr = 0.005;  ///< a fraction
   double profiling_duration_ms = 1000;
+  double burst_duration_ms = 4;
+  double rest_duration_ms = 10;
   CacheMode cache = CacheMode::kCold;
   bool verification_enabled = true;
   uint64_t seed = 2024;

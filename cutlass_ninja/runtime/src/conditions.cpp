@@ -54,14 +54,9 @@ std::vector<std::string> throttle_names(uint64_t reasons) {
 Conditions summarize(std::vector<Reading> const& readings) {
   Conditions conditions;
   conditions.readings = static_cast<int64_t>(readings.size());
-  std::vector<double> const clocks = values(readings, &Reading::sm_clock_mhz);
   std::vector<double> const temperatures = values(readings, &Reading::temperature_c);
-  conditions.sm_clock_mhz = mean(clocks);
   conditions.memory_clock_mhz = mean(values(readings, &Reading::memory_clock_mhz));
   conditions.power_w = mean(values(readings, &Reading::power_w));
-  if (!clocks.empty()) {
-    conditions.sm_clock_min_mhz = *std::min_element(clocks.begin(), clocks.end());
-  }
   if (!temperatures.empty()) {
     conditions.temperature_c = *std::max_element(temperatures.begin(), temperatures.end());
   }

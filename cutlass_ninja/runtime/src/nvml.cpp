@@ -9,7 +9,6 @@ constexpr char const* kLibrary = "libnvidia-ml.so.1";
 
 // From nvml.h, whose values never change.
 constexpr int kSuccess = 0;
-constexpr int kClockSm = 1;
 constexpr int kClockMemory = 2;
 constexpr int kTemperatureGpu = 0;
 constexpr unsigned kVersionBytes = 96;
@@ -85,8 +84,6 @@ Nvml::~Nvml() = default;
 Reading Nvml::read() const {
   Library const& nvml = *library_;
   Reading reading;
-  reading.sm_clock_mhz =
-      ask<unsigned>([&](unsigned* mhz) { return nvml.clock(gpu_, kClockSm, mhz); });
   reading.memory_clock_mhz =
       ask<unsigned>([&](unsigned* mhz) { return nvml.clock(gpu_, kClockMemory, mhz); });
   reading.temperature_c = ask<unsigned>(

@@ -101,8 +101,11 @@ class ProblemRun {
     Rotation const rotation(workload_, buffers_.operands(), buffers_.workspace.data(), params_,
                             outcome.copies, stream_);
     WarmUp const warm_up{settings_.warmup_iterations, settings_.warmup_duration_ms};
-    SamplingPlan const plan{settings_.profiling_iterations.value_or(0), settings_.min_iterations,
-                            settings_.relative_stderr, settings_.profiling_duration_ms};
+    SamplingPlan const plan{settings_.profiling_iterations.value_or(0),
+                            settings_.min_iterations,
+                            settings_.relative_stderr,
+                            settings_.profiling_duration_ms,
+                            {settings_.burst_duration_ms, settings_.rest_duration_ms}};
     int64_t last = 0;
     Timing timing = time_launches(
         warm_up, plan,
@@ -110,7 +113,7 @@ class ProblemRun {
           last = index;
           launch(rotation.params(index));
         },
-        nvml_, stream_);
+        device_.multiprocessors, nvml_, stream_);
     if (settings_.verification_enabled &&
         !verify_after_timing(rotation.operands(last).d, outcome)) {
       return;

@@ -62,6 +62,7 @@ std::string conditions_json(Conditions const& conditions) {
   object.integer("readings", conditions.readings);
   add(object, "sm_clock_mhz", conditions.sm_clock_mhz);
   add(object, "sm_clock_min_mhz", conditions.sm_clock_min_mhz);
+  object.raw("reduced_clock", conditions.reduced_clock ? "true" : "false");
   add(object, "memory_clock_mhz", conditions.memory_clock_mhz);
   add(object, "temperature_c", conditions.temperature_c);
   add(object, "power_w", conditions.power_w);

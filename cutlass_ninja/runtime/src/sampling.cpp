@@ -3,9 +3,13 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <utility>
 
 namespace cutlass_ninja {
 namespace {
+
+/// A clock moves in steps of 15 MHz, less than 1 %, and a hot chip's top clock is a step lower.
+constexpr double kTopClock = 0.98;
 
 int64_t choose_launches_per_sample(SamplingPlan const& plan, double launch_ms) {
   double const wanted = std::ceil(Sampling::kSampleMs / launch_ms);
@@ -31,6 +35,17 @@ char const* stop_name(Stop stop) {
   return "iterations";
 }
 
+void TopClock::see(std::optional<double> mhz) {
+  if (mhz) mhz_ = std::max(mhz_, *mhz);
+}
+
+bool TopClock::reached(std::optional<double> mhz) const { return !mhz || *mhz >= kTopClock * mhz_; }
+
+double Rests::after(double burst_ms, bool slowed) {
+  times_ = slowed ? std::min(2 * times_, kMostTimes) : 1;
+  return times_ * pace_.rest_ms * std::max(burst_ms / pace_.burst_ms, 1.0);
+}
+
 Sampling::Sampling(SamplingPlan const& plan, double launch_ms)
     : plan_(plan),
       launch_ms_(std::max(launch_ms, 1e-6)),
@@ -38,30 +53,49 @@ Sampling::Sampling(SamplingPlan const& plan, double launch_ms)
 
 int64_t Sampling::next() const {
   int64_t const queued = std::max<int64_t>(
-      std::min(kMaxQueued / launches_per_sample_,
-               static_cast<int64_t>(kQueuedMs / (launch_ms_ * launches_per_sample_))),
+      std::min({kMaxQueued / launches_per_sample_, kMaxQueuedSamples,
+                static_cast<int64_t>(plan_.pace.burst_ms / (launch_ms_ * launches_per_sample_))}),
       1);
   if (plan_.iterations > 0) {
-    int64_t const missing = plan_.iterations - launches() - discarded_ * launches_per_sample_;
+    int64_t const missing = plan_.iterations - launches() - discarded() * launches_per_sample_;
     return std::clamp<int64_t>((missing + launches_per_sample_ - 1) / launches_per_sample_, 0,
                                queued);
   }
-  bool const begun = !kept_.empty() || discarded_ > 0;
+  bool const begun = !kept_.empty() || discarded() > 0;
   return begun && (is_precise() || spent_ms_ >= plan_.duration_ms) ? 0 : queued;
 }
 
-void Sampling::keep(double ms) {
-  double const launch_ms = ms / static_cast<double>(launches_per_sample_);
-  kept_.push_back(launch_ms);
+void Sampling::add(double ms, std::optional<double> sm_clock_mhz, bool at_top_clock) {
   spent_ms_ += ms;
-  double const deviation = launch_ms - mean_;
-  mean_ += deviation / static_cast<double>(kept_.size());
-  squares_ += deviation * (launch_ms - mean_);
+  Sample const sample{ms / static_cast<double>(launches_per_sample_), sm_clock_mhz};
+  if (at_top_clock || reduced_clock_) return keep(sample);
+  reduced_.push_back(sample);
+  if (static_cast<int64_t>(reduced_.size()) >= kMostReduced &&
+      static_cast<int64_t>(kept_.size()) < kMinSamples) {
+    accept_reduced();
+  }
 }
 
 void Sampling::discard(double ms) {
   ++discarded_;
   spent_ms_ += ms;
+}
+
+void Sampling::finish() {
+  if (kept_.empty() && !reduced_.empty()) accept_reduced();
+}
+
+void Sampling::keep(Sample const& sample) {
+  kept_.push_back(sample);
+  covered_ms_ += sample.ms * static_cast<double>(launches_per_sample_);
+  double const deviation = sample.ms - mean_;
+  mean_ += deviation / static_cast<double>(kept_.size());
+  squares_ += deviation * (sample.ms - mean_);
+}
+
+void Sampling::accept_reduced() {
+  reduced_clock_ = true;
+  for (Sample const& sample : std::exchange(reduced_, {})) keep(sample);
 }
 
 double Sampling::relative_stderr() const {
@@ -72,7 +106,7 @@ double Sampling::relative_stderr() const {
 
 bool Sampling::is_precise() const {
   return static_cast<int64_t>(kept_.size()) >= kMinSamples && launches() >= plan_.min_iterations &&
-         spent_ms_ >= std::min(kSettlingMs, plan_.duration_ms / 4) &&
+         covered_ms_ >= std::min(kCoveredMs, plan_.duration_ms / 8) &&
          relative_stderr() <= plan_.relative_stderr;
 }
 

@@ -4,6 +4,8 @@
 #include <thread>
 
 #include "error.h"
+#include "event.h"
+#include "sm_clock.h"
 #include "timing.h"
 
 namespace cutlass_ninja {
@@ -48,69 +50,85 @@ class Gate {
   int* open_ = nullptr;
 };
 
-class Event {
- public:
-  Event() { check(cudaEventCreate(&event_), "preparing the timing"); }
-  Event(Event const&) = delete;
-  Event& operator=(Event const&) = delete;
-  ~Event() { cudaEventDestroy(event_); }
-
-  void record(cudaStream_t stream) { check(cudaEventRecord(event_, stream), "timing a launch"); }
-  float ms_since(Event const& start) const {
-    float ms = 0;
-    check(cudaEventElapsedTime(&ms, start.event_, event_), "timing a launch");
-    return ms;
-  }
-
- private:
-  cudaEvent_t event_ = nullptr;
-};
-
-/// How long a throttled GPU is left alone.
-constexpr auto kRest = std::chrono::milliseconds(50);
-
 /// NVML is read no more often: a reading costs about a millisecond of the host's time.
 constexpr auto kBetweenReadings = std::chrono::milliseconds(10);
+
+/// How long the gate is closed at least, so that the clock meanwhile can be told.
+constexpr auto kAtGate = std::chrono::duration_cast<std::chrono::steady_clock::duration>(
+    std::chrono::duration<double, std::milli>(1.5 * SmClock::kLeastMs));
 
 /// The events of one sample.
 struct Pair {
   Event start, stop;
 };
 
+/// What one sample took, and at which clock.
+struct Measured {
+  double ms;
+  std::optional<double> sm_clock_mhz;
+};
+
 class Stopwatch {
  public:
-  Stopwatch(std::function<void(int64_t)> const& launch, Nvml const& nvml, cudaStream_t stream)
-      : launch_(launch), nvml_(nvml), stream_(stream) {}
+  Stopwatch(std::function<void(int64_t)> const& launch, Pace const& pace, int multiprocessors,
+            Nvml const& nvml, cudaStream_t stream)
+      : launch_(launch),
+        rests_(pace),
+        clock_(multiprocessors, kAround + Sampling::kMaxQueuedSamples),
+        nvml_(nvml),
+        stream_(stream) {}
 
-  /// The times in ms of `samples` times `launches` launches. While the GPU works, NVML may be read.
-  std::vector<double> time(int64_t samples, int64_t launches) {
+  /// One burst: `samples` times `launches` launches. While the GPU works, NVML may be read.
+  std::vector<Measured> burst(int64_t samples, int64_t launches) {
     while (pairs_.size() < static_cast<size_t>(samples)) pairs_.emplace_back();
+    clock_.begin(stream_);
+    clock_.read(stream_);
     gate_.close(stream_);
+    auto const begun = std::chrono::steady_clock::now();
+    clock_.read(stream_);
     for (int64_t i = 0; i < samples; ++i) {
       pairs_[i].start.record(stream_);
       for (int64_t j = 0; j < launches; ++j) launch_(index_++);
       pairs_[i].stop.record(stream_);
+      clock_.read(stream_);
     }
+    std::this_thread::sleep_until(begun + kAtGate);
     gate_.open();
     read();
+    clock_.end(stream_);
     check(cudaStreamSynchronize(stream_), "timing launches");
-    std::vector<double> times;
-    for (int64_t i = 0; i < samples; ++i) times.push_back(pairs_[i].stop.ms_since(pairs_[i].start));
-    return times;
+    // Waiting at the gate draws little power, so that the clock is the highest there is.
+    top_.see(clock_.mhz(0, 1));
+    std::vector<Measured> measured;
+    burst_ms_ = 0;
+    for (int64_t i = 0; i < samples; ++i) {
+      double const ms = pairs_[i].stop.ms_since(pairs_[i].start);
+      measured.push_back({ms, clock_.mhz(1 + i, 2 + i)});
+      top_.see(measured.back().sm_clock_mhz);
+      burst_ms_ += ms;
+    }
+    slowed_ = throttled() || !top_.reached(measured.back().sm_clock_mhz);
+    return measured;
   }
 
   int64_t launches() const { return index_; }
+  TopClock const& top() const { return top_; }
   std::vector<Reading>& readings() { return readings_; }
   /// Whether the last reading, which may be a few ms old, shows a throttled GPU.
   bool throttled() const {
     return !readings_.empty() && is_throttled(readings_.back().throttle_reasons);
   }
-  void rest() {
-    std::this_thread::sleep_for(kRest);
-    next_reading_ = {};
+  /// Leaves the GPU alone after a burst, and says how long, in ms.
+  double rest() {
+    double const ms = rests_.after(burst_ms_, slowed_);
+    std::this_thread::sleep_for(std::chrono::duration<double, std::milli>(ms));
+    return ms;
   }
 
  private:
+  /// Readings of the clock beside those after samples.
+  static constexpr int64_t kAround = 2;
+
   void read() {
     auto const now = std::chrono::steady_clock::now();
     if (!nvml_.unavailable().empty() || now < next_reading_) return;
@@ -119,56 +137,87 @@ class Stopwatch {
   }
 
   std::function<void(int64_t)> const& launch_;
+  Rests rests_;
+  SmClock clock_;
+  TopClock top_;
   Nvml const& nvml_;
   cudaStream_t stream_;
   Gate gate_;
   std::deque<Pair> pairs_;
   int64_t index_ = 0;
+  double burst_ms_ = 0;
+  bool slowed_ = false;
   std::vector<Reading> readings_;
   std::chrono::steady_clock::time_point next_reading_;
 };
 
 /// Warms up; gives what one launch took, in ms, at the end of it.
-double warmed_up(WarmUp const& plan, double limit_ms, Stopwatch& watch) {
+double warmed_up(WarmUp const& plan, SamplingPlan const& limits, Stopwatch& watch) {
   double spent_ms = 0, launch_ms = 0;
   int64_t count = 1;
   do {
-    double const ms = watch.time(1, count)[0];
+    double const ms = watch.burst(1, count)[0].ms;
     spent_ms += ms;
-    launch_ms = ms / static_cast<double>(count);
+    launch_ms = std::max(ms / static_cast<double>(count), 1e-6);
+    watch.rest();
     double const missing = std::max(static_cast<double>(plan.iterations - watch.launches()),
-                                    (plan.duration_ms - spent_ms) / std::max(launch_ms, 1e-6));
-    count = static_cast<int64_t>(std::clamp(missing, 1.0, double{Sampling::kMaxQueued}));
-  } while (spent_ms < limit_ms &&
+                                    (plan.duration_ms - spent_ms) / launch_ms);
+    double const most =
+        std::clamp(limits.pace.burst_ms / launch_ms, 1.0, double{Sampling::kMaxQueued});
+    count = static_cast<int64_t>(std::clamp(missing, 1.0, most));
+  } while (spent_ms < limits.duration_ms &&
            (watch.launches() < plan.iterations || spent_ms < plan.duration_ms));
   return launch_ms;
+}
+
+/// Adds the clocks of the samples that count.
+void add_clocks(std::vector<Sample> const& samples, Conditions& conditions) {
+  double sum = 0, count = 0;
+  for (Sample const& sample : samples) {
+    if (!sample.sm_clock_mhz) continue;
+    double const mhz = *sample.sm_clock_mhz;
+    sum += mhz;
+    count += 1;
+    conditions.sm_clock_min_mhz = std::min(conditions.sm_clock_min_mhz.value_or(mhz), mhz);
+  }
+  if (count > 0) conditions.sm_clock_mhz = sum / count;
 }
 
 }  // namespace
 
 Timing time_launches(WarmUp const& warm_up, SamplingPlan const& plan,
-                     std::function<void(int64_t index)> const& launch, Nvml const& nvml,
-                     cudaStream_t stream) {
-  Stopwatch watch(launch, nvml, stream);
-  double const launch_ms = warmed_up(warm_up, plan.duration_ms, watch);
+                     std::function<void(int64_t index)> const& launch, int multiprocessors,
+                     Nvml const& nvml, cudaStream_t stream) {
+  Stopwatch watch(launch, plan.pace, multiprocessors, nvml, stream);
+  double const launch_ms = warmed_up(warm_up, plan, watch);
   int64_t const warmup_iterations = watch.launches();
   watch.readings().clear();
 
   Sampling sampling(plan, launch_ms);
+  bool const paced = plan.pace.rest_ms > 0;
   while (int64_t const samples = sampling.next()) {
-    std::vector<double> const times = watch.time(samples, sampling.launches_per_sample());
-    bool const discarded = watch.throttled();
-    for (double const ms : times) discarded ? sampling.discard(ms) : sampling.keep(ms);
-    if (discarded) watch.rest();
+    std::vector<Measured> const burst = watch.burst(samples, sampling.launches_per_sample());
+    for (Measured const& one : burst) {
+      if (watch.throttled()) {
+        sampling.discard(one.ms);
+      } else {
+        sampling.add(one.ms, one.sm_clock_mhz, !paced || watch.top().reached(one.sm_clock_mhz));
+      }
+    }
+    sampling.rest(watch.rest());
   }
+  sampling.finish();
 
-  Timing timing{sampling.kept(),
+  Timing timing{{},
                 sampling.launches_per_sample(),
                 sampling.discarded(),
                 warmup_iterations,
                 sampling.relative_stderr(),
                 sampling.stop(),
                 summarize(watch.readings())};
+  for (Sample const& sample : sampling.kept()) timing.samples.push_back(sample.ms);
+  add_clocks(sampling.kept(), timing.conditions);
+  timing.conditions.reduced_clock = sampling.reduced_clock();
   timing.conditions.unavailable = nvml.unavailable();
   return timing;
 }

@@ -30,13 +30,14 @@ struct Timing {
   Conditions conditions;
 };
 
-/// Times launches by pairs of events around a few of them in a row. They are queued behind a gate,
-/// so that the GPU never waits for the host between the two events of a pair. Meanwhile NVML is
-/// read; what was queued together with a reading that says `is_throttled` is discarded, and the GPU
-/// gets a rest. `launch` enqueues one launch on `stream` and throws on an error; it is given the
-/// launch's index, so that it may rotate operands. Throws CudaError.
+/// Times launches by pairs of events around a few of them in a row. A burst of them is queued
+/// behind a gate, so that the GPU never waits for the host between the two events of a pair; after
+/// each burst the GPU rests, as the plan's pace says. Samples that were not taken at the top clock
+/// are set aside, and so is all of a burst during which NVML says `is_throttled`. `launch` enqueues
+/// one launch on `stream` and throws on an error; it is given the launch's index, so that it may
+/// rotate operands. Throws CudaError.
 Timing time_launches(WarmUp const& warm_up, SamplingPlan const& plan,
-                     std::function<void(int64_t index)> const& launch, Nvml const& nvml,
-                     cudaStream_t stream);
+                     std::function<void(int64_t index)> const& launch, int multiprocessors,
+                     Nvml const& nvml, cudaStream_t stream);
 
 }  // namespace cutlass_ninja

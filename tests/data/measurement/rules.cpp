@@ -21,33 +21,65 @@ int copies(char** argv) {
   return 0;
 }
 
-/// sample ITERATIONS MIN_ITERATIONS RELATIVE_STDERR DURATION_MS LAUNCH_MS NOISE THROTTLED: takes
-/// samples whose launches last LAUNCH_MS, alternately more and less by the fraction NOISE; the
-/// first THROTTLED chunks are discarded.
+/// sample ITERATIONS MIN_ITERATIONS RELATIVE_STDERR DURATION_MS LAUNCH_MS NOISE THROTTLED SLOW:
+/// takes samples whose launches last LAUNCH_MS, alternately more and less by the fraction NOISE;
+/// the first THROTTLED bursts are discarded, the SLOW bursts after them were not at the top clock.
 int sample(char** argv) {
   double const launch_ms = std::atof(argv[4]), noise = std::atof(argv[5]);
-  int throttled = std::atoi(argv[6]);
+  int throttled = std::atoi(argv[6]), slow = std::atoi(argv[7]);
+  Pace const pace{4, 10};
   Sampling sampling(
-      {std::atoll(argv[0]), std::atoll(argv[1]), std::atof(argv[2]), std::atof(argv[3])},
+      {std::atoll(argv[0]), std::atoll(argv[1]), std::atof(argv[2]), std::atof(argv[3]), pace},
       launch_ms);
-  int64_t chunks = 0, largest = 0;
+  int64_t bursts = 0, largest = 0;
   double sign = 1;
   while (int64_t const samples = sampling.next()) {
-    ++chunks;
+    ++bursts;
     if (samples > largest) largest = samples;
     for (int64_t i = 0; i < samples; ++i) {
       double const ms =
           launch_ms * (1 + sign * noise) * static_cast<double>(sampling.launches_per_sample());
-      throttled > 0 ? sampling.discard(ms) : sampling.keep(ms);
+      if (throttled > 0) {
+        sampling.discard(ms);
+      } else {
+        bool const at_top_clock = slow <= 0;
+        sampling.add(at_top_clock ? ms : 1.5 * ms, at_top_clock ? 1980 : 1320, at_top_clock);
+      }
       sign = -sign;
     }
-    --throttled;
+    throttled > 0 ? --throttled : --slow;
+    sampling.rest(pace.rest_ms);
   }
-  std::printf("%lld %lld %lld %lld %lld %.9g %s\n", static_cast<long long>(sampling.kept().size()),
+  sampling.finish();
+  std::printf("%lld %lld %lld %lld %lld %d %.9g %s\n",
+              static_cast<long long>(sampling.kept().size()),
               static_cast<long long>(sampling.launches_per_sample()),
-              static_cast<long long>(sampling.discarded()), static_cast<long long>(chunks),
-              static_cast<long long>(largest), sampling.relative_stderr(),
+              static_cast<long long>(sampling.discarded()), static_cast<long long>(bursts),
+              static_cast<long long>(largest), sampling.reduced_clock(), sampling.relative_stderr(),
               stop_name(sampling.stop()));
+  return 0;
+}
+
+/// rests BURST_MS SLOWED...: the rest after each of some bursts, 1: slowed, 0: not
+int rests(int argc, char** argv) {
+  Rests rests({4, 10});
+  for (int i = 1; i < argc; ++i) {
+    std::printf("%g ", rests.after(std::atof(argv[0]), std::atoi(argv[i]) != 0));
+  }
+  std::printf("\n");
+  return 0;
+}
+
+/// top MHZ...: whether each clock is as good as the highest up to it; 0: it is not known
+int top(int argc, char** argv) {
+  TopClock top;
+  for (int i = 0; i < argc; ++i) {
+    std::optional<double> mhz;
+    if (std::atof(argv[i]) > 0) mhz = std::atof(argv[i]);
+    top.see(mhz);
+    std::printf("%d ", top.reached(mhz));
+  }
+  std::printf("\n");
   return 0;
 }
 
@@ -76,6 +108,8 @@ int main(int argc, char** argv) {
   std::string const what = argv[1];
   if (what == "copies") return copies(argv + 2);
   if (what == "sample") return sample(argv + 2);
+  if (what == "rests") return rests(argc - 2, argv + 2);
+  if (what == "top") return top(argc - 2, argv + 2);
   if (what == "summarize") return statistics(argc - 2, argv + 2);
   return throttle(argv + 2);
 }
