@@ -1,15 +1,14 @@
 """Our best kernels beside cuBLASLt, and how far the figures can be trusted: everything on this machine's GPU.
 
     python benchmarks/baseline.py [--folder DIR] [--manifest benchmarks/hopper_f16.yaml] [--jobs N]
-        [--cublaslt libcublasLt.so.13] [--steps sweep repeat exhaustive]
+        [--cublaslt libcublasLt.so.13] [--steps build sweep repeat exhaustive]
 
-Builds the manifest in the folder (a cache that is there already is used), then
-  1. sweeps it with the baseline: the winner, its rate and the factor for each problem, and geometric means;
-  2. sweeps it again from scratch: whether the same kernels win, and how far medians differ;
-  3. sweeps the TN kernels on two problems exhaustively: whether coarse passes and finals find the same, and the time
-     that they save.
-Prints one JSON object on stdout. --steps sweep, repeat, exhaustive: one or several of the three; `repeat` compares with
-the last `sweep` in the folder.
+  build       builds the manifest in the folder; what is in its cache already is used
+  sweep       with the baseline: the winner, its rate and the factor for each problem, and geometric means
+  repeat      sweeps again from scratch: whether the same kernels win as in the last `sweep`, how far medians differ
+  exhaustive  sweeps the TN kernels on two problems, quickly and exhaustively: whether coarse passes and finals find the
+              same, and the time that they save
+Prints one JSON object on stdout. Without the step `build` the folder may be a copy from a machine that has compilers.
 """
 
 from __future__ import annotations
@@ -27,9 +26,9 @@ from typing import Any
 from cutlass_ninja import results
 
 HERE = Path(__file__).parent
-EXHAUSTIVE = ({"m": 1024, "n": 1024, "k": 1024}, {"m": 4096, "n": 4096, "k": 4096})
+EXHAUSTIVE = ("m=1024,n=1024,k=1024", "m=4096,n=4096,k=4096")
 LONG_MS = 0.05
-STEPS = ["sweep", "repeat", "exhaustive"]
+STEPS = ["build", "sweep", "repeat", "exhaustive"]
 
 
 def main() -> None:
@@ -42,13 +41,15 @@ def main() -> None:
     options = parser.parse_args()
     folder = Path(options.folder)
     library = ["--cublaslt", options.cublaslt] if options.cublaslt else []
-    told: dict[str, Any] = {"build_s": build(folder, options.manifest, options.jobs)}
+    told: dict[str, Any] = {}
+    if "build" in options.steps:
+        told["build_s"] = build(folder, options.manifest, options.jobs)
     if "sweep" in options.steps:
         told["sweep"] = compared(profile(folder, "first", *library))
     if "repeat" in options.steps:
         told["repeat"] = repeated(folder, profile(folder, "second", *library)["best"])
     if "exhaustive" in options.steps:
-        told["exhaustive"] = exhaustive(folder, options.manifest)
+        told["exhaustive"] = exhaustive(folder)
     print(json.dumps(told, indent=1))
 
 
@@ -136,13 +137,9 @@ def repeated(folder: Path, second: list[dict[str, Any]]) -> dict[str, Any]:
     }
 
 
-def exhaustive(folder: Path, manifest: str) -> dict[str, Any]:
+def exhaustive(folder: Path) -> dict[str, Any]:
     """An exhaustive sweep of the TN kernels on some problems, beside the quick one."""
-    few = folder / "few.yaml"
-    kernels = Path(manifest).read_text().partition("\nproblems:")[0]
-    problems = "".join(f"  - {json.dumps(problem)}\n" for problem in EXHAUSTIVE)
-    few.write_text(f"{kernels}\nproblems:\n{problems}")
-    only = [str(few), "--only", "*_tnn_*"]
+    only = ["--only", "*_tnn_*", *(f"--problem={problem}" for problem in EXHAUSTIVE)]
     quick = profile(folder, "quick", *only)
     slow = profile(folder, "slow", *only, "--exhaustive")
     pairs = [(choice, by_problem(slow["best"])[problem]) for problem, choice in by_problem(quick["best"]).items()]
