@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import shutil
 import signal
@@ -13,8 +14,9 @@ from pathlib import Path
 
 import pytest
 
-from cutlass_ninja import arch, toolchain
+from cutlass_ninja import arch, store, toolchain
 from cutlass_ninja.errors import MachineError
+from cutlass_ninja.plan import Plan
 from cutlass_ninja.toolchain import Toolchain
 
 ROOT = Path(__file__).parent.parent
@@ -101,19 +103,41 @@ def tools() -> Toolchain:
 
 
 @pytest.fixture(scope="session")
-def build(tmp_path_factory: pytest.TempPathFactory, tools: Toolchain) -> Callable[[str], BuildFolder]:
-    """Builds a manifest's text with real nvcc, each text once in a session."""
-    built: dict[str, BuildFolder] = {}
+def build(tmp_path_factory: pytest.TempPathFactory, tools: Toolchain) -> Callable[..., BuildFolder]:
+    """Builds a manifest's text with real nvcc, with further arguments of cutlass-ninja: each once in a session.
 
-    def build_once(text: str) -> BuildFolder:
-        if text not in built:
+    The runtime libraries, which take much longer than a kernel, are built once for all the session's processes.
+    """
+    built: dict[tuple[str, ...], BuildFolder] = {}
+    base = tmp_path_factory.getbasetemp()
+    shared = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "runtimes"
+
+    def build_once(text: str, *arguments: str) -> BuildFolder:
+        asked = (text, *arguments)
+        if asked not in built:
             folder = BuildFolder(tmp_path_factory.mktemp("build"))
             folder.write("manifest.yaml", text)
-            generated = folder.generate("manifest.yaml")
+            generated = folder.generate("manifest.yaml", *arguments)
             assert generated.code == 0, generated.err
+            share_runtimes(folder, shared)
             compiled = folder.ninja()
             assert compiled.code == 0, compiled.out
-            built[text] = folder
-        return built[text]
+            built[asked] = folder
+        return built[asked]
 
     return build_once
+
+
+def share_runtimes(folder: BuildFolder, shared: Path) -> None:
+    """Copies the runtime libraries of a build from `shared`, or builds them and leaves a copy there."""
+    shared.mkdir(exist_ok=True)
+    for runtime in Plan.read(folder.path / store.PLAN).runtimes:
+        own = folder.path / store.folder(runtime)
+        with open(shared / f"{runtime.key}.lock", "w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            if (shared / runtime.key).exists():
+                shutil.copytree(shared / runtime.key, own)
+                continue
+            compiled = folder.ninja(f"{store.folder(runtime)}/{store.LIBRARY}")
+            assert compiled.code == 0, compiled.out
+            shutil.copytree(own, shared / runtime.key)

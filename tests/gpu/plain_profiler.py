@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from cutlass_ninja import toolchain
@@ -24,11 +26,13 @@ def _nvcc(*arguments: str | Path) -> None:
 
 def build_runtime(folder: Path, arch: str) -> Path:
     """The runtime as a static library in `folder`, for nvcc's architecture option `arch`."""
-    objects = []
-    for source in sorted(RUNTIME.glob("src/*.c*")):
-        if source.suffix in (".cu", ".cpp"):
-            objects.append(folder / f"{source.name}.o")
-            _nvcc("-O3", "-DNDEBUG", arch, "-c", source, "-o", objects[-1])
+    sources = sorted(source for source in RUNTIME.glob("src/*.c*") if source.suffix in (".cu", ".cpp"))
+    objects = [folder / f"{source.name}.o" for source in sources]
+    with _pool() as pool:
+        compiled = pool.map(
+            lambda *unit: _nvcc("-O3", "-DNDEBUG", arch, "-c", unit[0], "-o", unit[1]), sources, objects
+        )
+        list(compiled)
     library = folder / "libcutlass_ninja.a"
     subprocess.run(["ar", "rcs", library, *objects], check=True)
     return library
@@ -40,6 +44,18 @@ def build_profiler(folder: Path, library: Path, arch: str, name: str, defines: S
     options = ["-D" + define.replace(",", "\\,") for define in defines]  # A bare comma would begin another definition.
     _nvcc(arch, *options, GPU_TESTS / "plain_gemm.cu", library, "-o", profiler)
     return profiler
+
+
+def build_profilers(folder: Path, arch: str, variants: Mapping[str, Sequence[str]]) -> dict[str, Path]:
+    """The runtime and a profiler for each of some `defines`, by their names."""
+    library = build_runtime(folder, arch)
+    with _pool() as pool:
+        built = pool.map(lambda one: build_profiler(folder, library, arch, *one), variants.items())
+        return dict(zip(variants, built))
+
+
+def _pool() -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(min(8, os.cpu_count() or 1))
 
 
 def call(profiler: Path, *arguments: str) -> subprocess.CompletedProcess[str]:

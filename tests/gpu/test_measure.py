@@ -1,4 +1,4 @@
-"""How far a profiler's figures can be trusted, on a real GPU."""
+"""How far a profiler's figures can be trusted, on a real GPU that does nothing else meanwhile."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from cutlass_ninja import arch, commands
 from cutlass_ninja.plan import Plan
 from cutlass_ninja.toolchain import Toolchain
 
-pytestmark = pytest.mark.gpu
+pytestmark = [pytest.mark.gpu, pytest.mark.timing]
 
 Build = Callable[[str], BuildFolder]
 
@@ -27,7 +27,7 @@ AMPERE_TILE = "{threadblock_shape: [128, 128, 32], warp_count: [2, 2, 1], stages
 HOPPER_TILE = "{threadblock_shape: [128, 128, 64]}"
 
 
-@pytest.fixture(params=["ampere", "hopper"])
+@pytest.fixture(scope="session", params=["ampere", "hopper"])
 def built(request: pytest.FixtureRequest, build: Build) -> BuildFolder:
     """A build of one kernel that is worth timing."""
     if request.param == "ampere":
@@ -37,22 +37,29 @@ def built(request: pytest.FixtureRequest, build: Build) -> BuildFolder:
     return build(with_values(HOPPER, tile_description=HOPPER_TILE))
 
 
+@pytest.fixture(scope="session")
+def loop(built: BuildFolder, tools: Toolchain, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The same kernel, timed by hand_loop.cu."""
+    return hand_loop(built, tools, tmp_path_factory.mktemp("loop"))
+
+
 def measure(folder: BuildFolder, *flags: str) -> dict[str, Any]:
     (profiler,) = folder.profilers()
-    done = subprocess.run([profiler, *flags], capture_output=True, text=True, timeout=300)
-    assert done.returncode == 0, done.stdout + done.stderr
-    result: dict[str, Any] = json.loads(done.stdout)
+    result: dict[str, Any] = json.loads(output(profiler, *flags))
     return result
 
 
+def output(program: Path, *arguments: str) -> str:
+    done = subprocess.run([program, *arguments], capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
 @pytest.mark.parametrize("size", [4096, 1024])
-def test_the_median_is_that_of_a_loop_written_by_hand(
-    size: int, built: BuildFolder, tools: Toolchain, tmp_path: Path
-) -> None:
-    loop = hand_loop(built, tools, tmp_path)
+def test_the_median_is_that_of_a_loop_written_by_hand(size: int, built: BuildFolder, loop: Path) -> None:
     by_hand, ours = [], []
     for _ in range(3):
-        by_hand.append(float(subprocess.run([loop, *[str(size)] * 3], check=True, capture_output=True).stdout))
+        by_hand.append(float(output(loop, *[str(size)] * 3)))
         ours.append(measure(built, *(f"--{name}={size}" for name in "mnk"))["runtime_median_ms"])
     print(f"{size}: by hand {by_hand}, ours {ours}")
     assert statistics.median(ours) == pytest.approx(statistics.median(by_hand), rel=0.02)

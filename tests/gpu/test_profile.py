@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 from conftest import ROOT, BuildFolder
 from kernels import AMPERE, with_values
-from plain_profiler import build_profiler, build_runtime
+from plain_profiler import build_profilers
 
 from cutlass_ninja.contenders import Contender, gpus
 from cutlass_ninja.manifest import Problem
@@ -44,15 +44,13 @@ SIZES = (128, 256, 512)
 @pytest.fixture(scope="session")
 def contenders(tmp_path_factory: pytest.TempPathFactory) -> list[Contender]:
     """A right kernel and planted ones."""
-    folder = tmp_path_factory.mktemp("planted")
-    library = build_runtime(folder, "-arch=native")
-    found = []
-    for name, fault in FAULTS.items():
-        key = f"{len(found):020x}"
-        macros = [f"PLAIN_FAULT={fault}", f'PLAIN_KEY="{key}"']
-        profiler = build_profiler(folder, library, "-arch=native", name, macros)
-        found.append(Contender(name, key, "gemm", "native", CONFIG, (str(profiler),), {"order": [0, 1, 2]}))
-    return found
+    keys = {name: f"{place:020x}" for place, name in enumerate(FAULTS)}
+    macros = {name: [f"PLAIN_FAULT={fault}", f'PLAIN_KEY="{keys[name]}"'] for name, fault in FAULTS.items()}
+    profilers = build_profilers(tmp_path_factory.mktemp("planted"), "-arch=native", macros)
+    return [
+        Contender(name, keys[name], "gemm", "native", CONFIG, (str(profiler),), {"order": [0, 1, 2]})
+        for name, profiler in profilers.items()
+    ]
 
 
 def sweep(contenders: list[Contender], path: Path, **options: Any) -> tuple[Summary, list[Result]]:
@@ -86,6 +84,7 @@ def test_planted_faults_cost_themselves_alone(contenders: list[Contender], tmp_p
     assert again.measured == 0
 
 
+@pytest.mark.timing
 def test_coarse_and_exhaustive_sweeps_agree(contenders: list[Contender], tmp_path: Path) -> None:
     right = [one for one in contenders if one.kernel in ("good", "slow")]
     _, quick = sweep(right, tmp_path / "quick.sqlite")

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import pytest
-from plain_profiler import build_profiler, build_runtime, call
+from plain_profiler import build_profilers, call
 
 pytestmark = pytest.mark.gpu
 
@@ -90,12 +88,8 @@ OTHERS = {
 @pytest.fixture(scope="session")
 def profilers(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     """Every profiler that the tests run, by name."""
-    folder = tmp_path_factory.mktemp("plain_gemm")
-    library = build_runtime(folder, ARCH)
     variants = {**{name: macros for name, (macros, _) in GOOD.items()}, **OTHERS}
-    with ThreadPoolExecutor(min(8, os.cpu_count() or 1)) as pool:
-        built = pool.map(lambda item: build_profiler(folder, library, ARCH, *item), variants.items())
-        return dict(zip(variants, built, strict=True))
+    return build_profilers(tmp_path_factory.mktemp("plain_gemm"), ARCH, variants)
 
 
 def lines(done: subprocess.CompletedProcess[str]) -> list[dict[str, Any]]:

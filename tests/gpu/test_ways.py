@@ -5,12 +5,16 @@ from __future__ import annotations
 import json
 import re
 import subprocess
+from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 from conftest import BuildFolder
 from kernels import AMPERE, with_values
 
 pytestmark = pytest.mark.gpu
+
+Build = Callable[..., BuildFolder]
 
 SKEW = """\
 #include "cutlass_ninja/module.h"
@@ -22,23 +26,17 @@ SKEW = """\
 
 
 @pytest.mark.parametrize("way", ["batched", "single"])
-def test_both_ways_give_a_kernel_that_verifies(way: str, folder: BuildFolder) -> None:
-    folder.write("k.yaml", with_values(AMPERE, arch="native"))
-    assert folder.generate("k.yaml", "--compile", way).code == 0
-    assert folder.ninja().code == 0
-    (profiler,) = folder.profilers()
+def test_both_ways_give_a_kernel_that_verifies(way: str, build: Build) -> None:
+    (profiler,) = build(with_values(AMPERE, arch="native"), "--compile", way).profilers()
     assert json.loads((profiler.parent / "build.json").read_text())["compile"] == way
     done = subprocess.run([profiler, "--m=264", "--n=136", "--k=72", "--beta=1"], capture_output=True, text=True)
     assert (done.returncode, json.loads(done.stdout)["verification"]) == (0, "passed")
 
 
-def test_halves_that_disagree_are_an_error_before_any_launch(folder: BuildFolder) -> None:
-    folder.write("inc/skew.h", SKEW)
-    flags = "include_dirs: [inc]\nnvcc_flags: [-include, skew.h, -Xcompiler, -DSKEW]\n"
-    folder.write("k.yaml", flags + with_values(AMPERE, arch="native"))
-    assert folder.generate("k.yaml").code == 0
-    assert folder.ninja().code == 0
-    (profiler,) = folder.profilers()
+def test_halves_that_disagree_are_an_error_before_any_launch(build: Build, tmp_path: Path) -> None:
+    (tmp_path / "skew.h").write_text(SKEW)
+    flags = f"include_dirs: ['{tmp_path}']\nnvcc_flags: [-include, skew.h, -Xcompiler, -DSKEW]\n"
+    (profiler,) = build(flags + with_values(AMPERE, arch="native")).profilers()
     done = subprocess.run([profiler, "--m=64"], capture_output=True, text=True)
     assert (done.returncode, done.stdout) == (1, "")
     assert re.search(
