@@ -51,7 +51,7 @@ _COARSE_AT_LEAST = "--min-iterations=8"
 _UNVERIFIED = "--verification-enabled=false"
 """For what has been verified already."""
 _VERIFICATION = ("verification", "verification_checks")
-_FINAL = ("--profiling-duration=200", _UNVERIFIED)
+_FINAL = ("--profiling-duration=200", "--warmup-duration=5", _UNVERIFIED)
 _MAX_SESSIONS = 8
 """Processes that are kept waiting during the finals of one GPU: each holds some memory of it."""
 

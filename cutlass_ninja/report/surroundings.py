@@ -78,7 +78,7 @@ def _counts(results: Sequence[Result]) -> Iterable[Fact]:
     yield "results", f"{len(results)}: " + ", ".join(f"{count} {status}" for status, count in statuses.most_common())
     samples = sum(result.record.get("samples") or 0 for result in results)
     discarded = sum(result.record.get("discarded_samples") or 0 for result in results)
-    yield "samples", f"{samples} kept, {discarded} set aside, taken below the top clock"
+    yield "samples", f"{samples} kept, {discarded} set aside, taken at a lower clock"
     moments = sorted(result.measured_at for result in results if result.measured_at)
     if moments:
         yield "measured", moments[0] if moments[0] == moments[-1] else f"{moments[0]} to {moments[-1]}"

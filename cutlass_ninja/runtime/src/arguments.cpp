@@ -80,7 +80,7 @@ constexpr Flag kFlags[] = {
        return set_amount(text, 1, a.settings.burst_duration_ms) && a.settings.burst_duration_ms > 0;
      }},
     {"rest-duration", "10",
-     "ms of rest after a burst, for the GPU's top clock; 0: none, at the clock that is left",
+     "ms of rest after a burst, for a steady clock; 0: none, as under a sustained load",
      kExpectedTime,
      [](std::string const& text, Arguments& a) {
        return set_amount(text, 1, a.settings.rest_duration_ms);

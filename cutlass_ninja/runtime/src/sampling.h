@@ -8,9 +8,9 @@
 
 namespace cutlass_ninja {
 
-/// How launches are spread over time. Under a load without pauses a large GPU reaches its power
-/// limit within milliseconds, and from then on its clock, and with it every time, follows what was
-/// run before. After short bursts with pauses it stays at its top clock.
+/// How launches are spread over time. Under a load without pauses a large GPU exceeds its power
+/// limit within milliseconds, and from then on its clock, and with it every time, wanders and
+/// follows what was run before. In short bursts with pauses a kernel always gets the same clock.
 struct Pace {
   double burst_ms;  ///< about the GPU time that is queued at once
   double rest_ms;   ///< how long the GPU is left alone after such a burst; 0: not at all
@@ -31,7 +31,7 @@ enum class Stop { kRelativeStderr, kDuration, kIterations };
 /// "relative_stderr", "duration" or "iterations".
 char const* stop_name(Stop stop);
 
-/// The highest clock that was seen.
+/// The highest clock at which a kernel was seen to run.
 class TopClock {
  public:
   /// Notes a clock, if it is known.
@@ -43,7 +43,7 @@ class TopClock {
   double mhz_ = 0;
 };
 
-/// How long to leave the GPU alone: longer and longer while that does not bring it back to its top
+/// How long to leave the GPU alone: longer and longer while that does not bring it back to the top
 /// clock.
 class Rests {
  public:

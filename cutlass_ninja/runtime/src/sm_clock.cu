@@ -18,7 +18,11 @@ SmClock::SmClock(int multiprocessors, int64_t most_readings)
     : multiprocessors_(multiprocessors),
       most_readings_(most_readings),
       memory_(sizeof(Cycles) * static_cast<size_t>(multiprocessors * most_readings)),
-      cycles_(static_cast<size_t>(multiprocessors * most_readings)) {}
+      cycles_(static_cast<size_t>(multiprocessors * most_readings)) {
+  // Loads the kernel, which could not be done while others wait on the device.
+  cudaFuncAttributes attributes;
+  check(cudaFuncGetAttributes(&attributes, read_cycles), "reading the clock");
+}
 
 void SmClock::begin(cudaStream_t stream) {
   readings_ = 0;

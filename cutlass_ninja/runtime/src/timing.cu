@@ -53,10 +53,6 @@ class Gate {
 /// NVML is read no more often: a reading costs about a millisecond of the host's time.
 constexpr auto kBetweenReadings = std::chrono::milliseconds(10);
 
-/// How long the gate is closed at least, so that the clock meanwhile can be told.
-constexpr auto kAtGate = std::chrono::duration_cast<std::chrono::steady_clock::duration>(
-    std::chrono::duration<double, std::milli>(1.5 * SmClock::kLeastMs));
-
 /// The events of one sample.
 struct Pair {
   Event start, stop;
@@ -74,7 +70,7 @@ class Stopwatch {
             Nvml const& nvml, cudaStream_t stream)
       : launch_(launch),
         rests_(pace),
-        clock_(multiprocessors, kAround + Sampling::kMaxQueuedSamples),
+        clock_(multiprocessors, Sampling::kMaxQueuedSamples + 1),
         nvml_(nvml),
         stream_(stream) {}
 
@@ -82,9 +78,7 @@ class Stopwatch {
   std::vector<Measured> burst(int64_t samples, int64_t launches) {
     while (pairs_.size() < static_cast<size_t>(samples)) pairs_.emplace_back();
     clock_.begin(stream_);
-    clock_.read(stream_);
     gate_.close(stream_);
-    auto const begun = std::chrono::steady_clock::now();
     clock_.read(stream_);
     for (int64_t i = 0; i < samples; ++i) {
       pairs_[i].start.record(stream_);
@@ -92,18 +86,15 @@ class Stopwatch {
       pairs_[i].stop.record(stream_);
       clock_.read(stream_);
     }
-    std::this_thread::sleep_until(begun + kAtGate);
     gate_.open();
     read();
     clock_.end(stream_);
     check(cudaStreamSynchronize(stream_), "timing launches");
-    // Waiting at the gate draws little power, so that the clock is the highest there is.
-    top_.see(clock_.mhz(0, 1));
     std::vector<Measured> measured;
     burst_ms_ = 0;
     for (int64_t i = 0; i < samples; ++i) {
       double const ms = pairs_[i].stop.ms_since(pairs_[i].start);
-      measured.push_back({ms, clock_.mhz(1 + i, 2 + i)});
+      measured.push_back({ms, clock_.mhz(i, i + 1)});
       top_.see(measured.back().sm_clock_mhz);
       burst_ms_ += ms;
     }
@@ -126,9 +117,6 @@ class Stopwatch {
   }
 
  private:
-  /// Readings of the clock beside those after samples.
-  static constexpr int64_t kAround = 2;
-
   void read() {
     auto const now = std::chrono::steady_clock::now();
     if (!nvml_.unavailable().empty() || now < next_reading_) return;
