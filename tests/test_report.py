@@ -230,7 +230,7 @@ def test_the_environment_is_told() -> None:
     for shown in (told(*made, BASELINE), Texts(page.render(report(*made, BASELINE))).texts):
         for expected in (
             "NVIDIA H200", "GPU-1", "580.65.06", "13.0.88", "4.2.0", "cuBLASLt", "13.1.0", "1400 to 1980 MHz", "50 °C",
-            "sw_power_cap (3 results)", "60 kept, 3 discarded", "3: 3 success", "2026-01-01T00:00:00Z",
+            "sw_power_cap (3 results)", "60 kept, 3 set aside", "3: 3 success", "2026-01-01T00:00:00Z",
         ):  # fmt: skip
             assert expected in shown
 
