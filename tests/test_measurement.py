@@ -124,6 +124,7 @@ def test_samples_below_the_top_clock_are_set_aside(rules: Call) -> None:
     done = sample(rules, 1, slow=3)
     assert (done["discarded"], done["reduced_clock"], done["stop"]) == (12, 0, "relative_stderr")
     assert done["stderr"] == pytest.approx(0, abs=1e-9)
+    assert sample(rules, 1, slow=3, iterations=20)["discarded"] == 0
 
 
 def test_what_never_reaches_the_top_clock_is_measured_all_the_same(rules: Call) -> None:

@@ -198,7 +198,7 @@ def test_problems_are_a_product_with_m_outermost(profilers: dict[str, Path]) -> 
 
 
 def test_duration(profilers: dict[str, Path]) -> None:
-    done = call(profilers["f16"], "--m=64", "--profiling-duration=20", "--relative-stderr=0")
+    done = call(profilers["f16"], "--m=64", "--profiling-duration=20", "--rest-duration=0", "--relative-stderr=0")
     (result,) = lines(done)
     assert result["stopped_by"] == "duration"
     assert result["runtime_mean_ms"] * result["profiling_iterations"] >= 20 * (1 - 1e-9)

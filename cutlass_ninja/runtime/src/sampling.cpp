@@ -68,7 +68,7 @@ int64_t Sampling::next() const {
 void Sampling::add(double ms, std::optional<double> sm_clock_mhz, bool at_top_clock) {
   spent_ms_ += ms;
   Sample const sample{ms / static_cast<double>(launches_per_sample_), sm_clock_mhz};
-  if (at_top_clock || reduced_clock_) return keep(sample);
+  if (at_top_clock || reduced_clock_ || plan_.iterations > 0) return keep(sample);
   reduced_.push_back(sample);
   if (static_cast<int64_t>(reduced_.size()) >= kMostReduced &&
       static_cast<int64_t>(kept_.size()) < kMinSamples) {

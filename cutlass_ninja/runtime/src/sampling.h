@@ -73,7 +73,8 @@ struct Sample {
 /// at least kMinSamples, hold the plan's min_iterations, and lasted kCoveredMs (or an eighth of the
 /// plan's duration, if that is less). Samples at less than the top clock are set aside. Where the
 /// GPU does not get there, so that kMostReduced were, these are what there is, and all count.
-/// Samples that are set aside or discarded count towards the duration only.
+/// Samples that are set aside or discarded count towards the duration only. Where a number of
+/// launches is asked for, none is set aside.
 class Sampling {
  public:
   /// `launch_ms` is about what one launch takes.
