@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from fnmatch import fnmatchcase
 from typing import Any
 
-from . import signature
+from .contests import Contests, Query, Rivals
+from .forms import Form, exchanged_problem, of_kernel
 from .manifest import Problem
 from .peaks import peak_tflop_per_s
 from .problems import canonical
-from .ranking import decisive, group, of_each_kernel, ranked, ties
-from .results import OURS, Result
+from .ranking import decisive, of_each_kernel, ranked, ties
+from .results import OURS, Place, Result
 
 _NEAREST = 3
 """From how many measured problems one that was not is predicted."""
@@ -27,6 +27,11 @@ class Choice:
     problem: Mapping[str, Any]
     winner: Result | None
     """None if no kernel was found to be right, or nothing was measured."""
+    seen: Form | None = None
+    """The problem with the signature that is meant; None if nothing was measured."""
+    exchanged: bool = False
+    """Whether the winner computes it in the other form, with A and B exchanged: what it is to be asked is not the
+    problem but `kernel_problem`."""
     tied: tuple[Result, ...] = ()
     """Those that may be as fast as the winner."""
     compared: int = 0
@@ -60,6 +65,20 @@ class Choice:
         peak = peak_tflop_per_s(self.winner.place.gpu, self.winner.config)
         return None if peak is None else 100 * self.tflop_per_s / peak
 
+    @property
+    def types(self) -> str | None:
+        """The signature in a few words."""
+        return self.seen.types if self.seen else None
+
+    @property
+    def kernel_problem(self) -> Mapping[str, Any] | None:
+        """What the winner is to be asked."""
+        return self._asked(self.exchanged) if self.winner else None
+
+    def _asked(self, exchanged: bool) -> Mapping[str, Any]:
+        other = exchanged_problem(Problem(self.operation, self.problem)) if exchanged else None
+        return other.values if other else self.problem
+
     def to_json(self) -> dict[str, Any]:
         """What `--json` prints of it."""
         winner, baseline = self.winner, self.baseline
@@ -67,10 +86,12 @@ class Choice:
         return {
             "problem": dict(self.problem),
             "operation": self.operation,
-            "signature": signature.shown(winner.config) if winner else None,
+            "signature": self.types,
             "kernel": winner.kernel if winner else None,
             "key": winner.key if winner else None,
             "parameters": dict(winner.parameters) if winner else None,
+            "exchanged": self.exchanged if winner else None,
+            "kernel_problem": dict(self.kernel_problem) if self.kernel_problem else None,
             "predicted": bool(self.predicted_from),
             "predicted_from": [dict(problem) for problem in self.predicted_from],
             "median_ms": measured.median_ms if measured else None,
@@ -85,10 +106,7 @@ class Choice:
             "baseline_parameters": dict(baseline.parameters) if baseline else None,
             "baseline_median_ms": baseline and baseline.median_ms,
             "factor": self.factor,
-            "ties": [
-                {"kernel": one.kernel, "key": one.key, "parameters": dict(one.parameters), "median_ms": one.median_ms}
-                for one in self.tied
-            ],
+            "ties": [self._tie(one) for one in self.tied],
             "compared": self.compared,
             "wrong": self.wrong,
             "gpu": winner.place.gpu if winner else None,
@@ -98,16 +116,15 @@ class Choice:
             "cache": winner.cache if winner else None,
         }
 
-
-@dataclass(frozen=True, slots=True)
-class Query:
-    """Which results count."""
-
-    keys: Collection[str] | None = None
-    """Those of our kernels that may win; None: all."""
-    cache: str = "cold"
-    gpu: str = "*"
-    """A pattern of GPU models."""
+    def _tie(self, result: Result) -> dict[str, Any]:
+        return {
+            "kernel": result.kernel,
+            "key": result.key,
+            "parameters": dict(result.parameters),
+            "exchanged": result.form != self.seen,
+            "kernel_problem": dict(result.problem),
+            "median_ms": result.median_ms,
+        }
 
 
 def best(
@@ -115,70 +132,35 @@ def best(
 ) -> list[Choice]:
     """A choice for each problem, signature and GPU model; without `problems`, for all that were measured.
 
-    Where a model was measured on several machines or under several drivers, the latest counts. A problem that was not
-    measured gets a choice without a winner; with `predict`, for each signature the kernel that did best on the nearest
-    measured problems.
+    What was measured in the other form of a problem is an answer, too. Where a model was measured on several machines
+    or under several drivers, the latest counts. A problem that was not measured gets a choice without a winner; with
+    `predict`, for each signature the kernel that did best on the nearest measured problems.
     """
-    groups = contests(results, query)
-    measured = {(chosen[0].operation, canonical(chosen[0].problem)) for chosen in groups}
+    contests = Contests(results, query)
     if not problems:
-        return [choice(chosen) for chosen in groups]
+        return [choice(rivals) for rivals in contests.all()]
     choices = []
     for problem in problems:
-        asked = (problem.operation, canonical(problem.values))
-        if asked in measured:
-            choices += [choice(chosen) for chosen in groups if (chosen[0].operation, chosen[0].identity[1]) == asked]
-        else:
-            predicted = _predict(problem, groups) if predict else []
-            choices += predicted or [Choice(problem.operation, problem.values, None)]
+        found = [choice(rivals) for rivals in contests.of(problem)]
+        if not found and predict:
+            found = _predict(problem, contests)
+        choices += found or [Choice(problem.operation, problem.values, None)]
     return choices
 
 
-def contests(results: Iterable[Result], query: Query) -> list[list[Result]]:
-    """The results of one problem, signature and GPU model that compete with one another, baselines among them.
-
-    Where a model was measured on several machines or under several drivers, the latest counts.
-    """
-    return _latest(_groups(results, query))
-
-
-def _groups(results: Iterable[Result], query: Query) -> list[list[Result]]:
-    groups: dict[tuple[str, ...], list[Result]] = {}
-    for result in results:
-        ours = result.provider == OURS
-        if ours and query.keys is not None and result.key not in query.keys:
-            continue
-        if result.cache == query.cache and fnmatchcase(result.place.gpu, query.gpu):
-            groups.setdefault(group(result), []).append(result)
-    return [one for one in groups.values() if any(result.provider == OURS for result in one)]
-
-
-def _latest(groups: Iterable[list[Result]]) -> list[list[Result]]:
-    """Of the groups that differ only in the chip, the driver or CUDA, the one that was measured last."""
-    latest: dict[tuple[str, ...], list[Result]] = {}
-    for chosen in groups:
-        first = chosen[0]
-        alike = (first.operation, first.signature, first.identity[1], first.place.gpu)
-        if alike not in latest or _moment(latest[alike]) < _moment(chosen):
-            latest[alike] = chosen
-    return list(latest.values())
-
-
-def _moment(results: Iterable[Result]) -> str:
-    return max(result.measured_at for result in results)
-
-
-def choice(results: Sequence[Result]) -> Choice:
-    """What is known of a contest."""
-    ours = [result for result in results if result.provider == OURS]
-    baselines = ranked(decisive(result for result in results if result.provider != OURS))
+def choice(rivals: Rivals) -> Choice:
+    """What is known of a problem that was measured."""
+    ours = [result for result in rivals.results if result.provider == OURS]
+    baselines = ranked(decisive(result for result in rivals.results if result.provider != OURS))
     right = {result.key for result in ranked(ours)}
     wrong = {result.key for result in ours if result.status not in ("success", "not_supported")}
     winners = of_each_kernel(decisive(ours))
     return Choice(
-        operation=results[0].operation,
-        problem=results[0].problem,
+        operation=rivals.seen.operation,
+        problem=rivals.seen.values,
         winner=winners[0] if winners else None,
+        seen=rivals.seen,
+        exchanged=bool(winners) and rivals.exchanged(winners[0]),
         tied=tuple(ties(winners)) if winners else (),
         compared=len(right),
         wrong=len(wrong),
@@ -186,36 +168,62 @@ def choice(results: Sequence[Result]) -> Choice:
     )
 
 
-def _predict(problem: Problem, groups: Iterable[Sequence[Result]]) -> list[Choice]:
+def _predict(problem: Problem, contests: Contests) -> list[Choice]:
     """A choice for each signature and GPU: the kernel with the best rate, by distance, on the nearest problems."""
-    alike: dict[tuple[str, ...], list[Sequence[Result]]] = {}
-    for results in groups:
-        first = results[0]
-        if first.operation == problem.operation and _distance(problem.values, first.problem) < math.inf:
-            alike.setdefault((first.signature, *group(first)[3:]), []).append(results)
-    predicted = (_nearest(problem, near) for near in alike.values())
+    nearby: dict[tuple[Form, Place], _Nearby] = {}
+    meant: set[Form] = set()
+    ways: dict[str, list[Form]] = {}
+    distances: dict[str, float] = {}
+    for result in contests.ours():
+        if result.operation != problem.operation:
+            continue
+        if result.key not in ways:
+            ways[result.key] = _ways(problem, result.config)
+            meant.add(ways[result.key][0])
+        for own, seen in zip(ways[result.key], filter(None, (result.form, result.form.exchanged))):
+            if seen.problem not in distances:
+                distances[seen.problem] = _distance(problem.values, seen.values)
+            if distances[seen.problem] < math.inf:
+                near = nearby.setdefault((own, result.place), _Nearby())
+                near.setdefault((distances[seen.problem], seen.problem), []).append((result, seen != result.form))
+    predicted = (_nearest(own, near) for (own, _), near in nearby.items() if own in meant)
     return [choice for choice in predicted if choice]
 
 
-def _nearest(problem: Problem, groups: Iterable[Sequence[Result]]) -> Choice | None:
-    near = sorted(groups, key=lambda results: _distance(problem.values, results[0].problem))[:_NEAREST]
-    weights = [1 / (_distance(problem.values, results[0].problem) + 1e-9) for results in near]
-    rates: dict[tuple[str, str], float] = {}
-    examples: dict[tuple[str, str], Result] = {}
-    for weight, results in zip(weights, near):
-        for result in ranked(decisive(one for one in results if one.provider == OURS)):
-            known = (result.key, canonical(result.parameters))
+_Nearby = dict[tuple[float, str], list[tuple[Result, bool]]]
+"""Measured problems as seen from one that was not, by their distance: the results, and whether of the other form."""
+
+
+def _ways(problem: Problem, config: Mapping[str, Any]) -> list[Form]:
+    """What a kernel computes of a problem: asked as it stands; and asked in the other form, if there is one."""
+    ways = [of_kernel(problem.operation, config, problem.values)]
+    if other := exchanged_problem(problem):
+        ways += filter(None, [of_kernel(other.operation, config, other.values).exchanged])
+    return ways
+
+
+def _nearest(seen: Form, nearby: _Nearby) -> Choice | None:
+    near = sorted(nearby)[:_NEAREST]
+    weights = [1 / (distance + 1e-9) for distance, _ in near]
+    rates: dict[tuple[str, str, bool], float] = {}
+    examples: dict[tuple[str, str, bool], Result] = {}
+    for weight, measured in zip(weights, near):
+        exchanged = {result.identity: other for result, other in nearby[measured]}
+        for result in ranked(decisive(result for result, _ in nearby[measured])):
+            known = (result.key, canonical(result.parameters), exchanged[result.identity])
             rates[known] = rates.get(known, 0) + weight * (result.tflop_per_s or 0)
             examples.setdefault(known, result)
     if not rates:
         return None
     chosen = max(rates, key=lambda known: rates[known])
     return Choice(
-        operation=problem.operation,
-        problem=problem.values,
+        operation=seen.operation,
+        problem=seen.values,
         winner=examples[chosen],
-        compared=len({key for key, _ in rates}),
-        predicted_from=tuple(results[0].problem for results in near),
+        seen=seen,
+        exchanged=chosen[2],
+        compared=len({key for key, *_ in rates}),
+        predicted_from=tuple(Form(seen.operation, seen.signature, measured).values for _, measured in near),
         predicted_tflop_per_s=rates[chosen] / sum(weights),
     )
 

@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from . import choose, results
-from .choose import Choice, Query
+from .choose import Choice
+from .contests import Query
 from .errors import BuildError, InputError
 from .manifest import Problem
 from .operations import OPERATIONS

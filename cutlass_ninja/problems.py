@@ -45,7 +45,7 @@ def text(operation: str, values: Mapping[str, Any], parameters: Mapping[str, Any
 def of_manifests(paths: Sequence[str]) -> list[Problem]:
     """The problems of manifests, each once, in their order. Raises ManifestError."""
     found = (problem for one in manifest.load_all(paths, OPERATIONS, tuple(ARCHS)) for problem in one.problems)
-    return _once(found)
+    return once(found)
 
 
 def given(texts: Iterable[str], kinds: Sequence[str]) -> list[Problem]:
@@ -54,7 +54,7 @@ def given(texts: Iterable[str], kinds: Sequence[str]) -> list[Problem]:
     `kinds` are the operation kinds that it may be meant for; where they are several, `operation=...` says which.
     Raises InputError.
     """
-    return _once(problem for text in texts for problem in _parse(text, kinds))
+    return once(problem for text in texts for problem in _parse(text, kinds))
 
 
 def _parse(text: str, kinds: Sequence[str]) -> list[Problem]:
@@ -79,7 +79,8 @@ def _parse(text: str, kinds: Sequence[str]) -> list[Problem]:
     return [Problem(kind, {name: value.data for name, value in member.items()}) for member in product.members()]
 
 
-def _once(problems: Iterable[Problem]) -> list[Problem]:
+def once(problems: Iterable[Problem]) -> list[Problem]:
+    """Each problem once, in their order."""
     return list({(problem.operation, canonical(problem.values)): problem for problem in problems}.values())
 
 

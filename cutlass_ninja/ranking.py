@@ -1,12 +1,12 @@
 """Which results can be compared with one another, and what their order is worth.
 
-Results compare within a group: the same signature and problem, at one place, with one cache mode.
+Results compare within a group: the same computation in whichever form, at one place, with one cache mode.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 
 from .problems import canonical
 from .results import Result
@@ -18,13 +18,9 @@ _T_95 = {1: 12.71, 2: 4.30, 3: 3.18, 4: 2.78, 5: 2.57, 6: 2.45, 7: 2.36, 8: 2.31
 """Student's t for 95 %, two-sided, by degrees of freedom; 2 for more."""
 
 
-def group(result: Result) -> tuple[str, ...]:
+def group(result: Result) -> Hashable:
     """What two results must share to be compared."""
-    place = result.place
-    return (
-        result.operation, result.signature, canonical(result.problem), result.cache,
-        place.gpu, place.gpu_uuid, place.driver, place.cuda,
-    )  # fmt: skip
+    return (result.form.computation, result.cache, result.place)
 
 
 def ranked(results: Iterable[Result]) -> list[Result]:

@@ -19,8 +19,8 @@ from typing import Any
 from urllib.parse import quote
 
 from .errors import InputError, MachineError
+from .forms import Form, of_kernel
 from .problems import canonical, ordered
-from .signature import signature
 from .store import CACHE
 
 RESULTS = CACHE + "/results.sqlite"
@@ -116,9 +116,9 @@ class Result:
         return (self.key, canonical(self.problem), canonical(self.parameters))
 
     @cached_property
-    def signature(self) -> str:
-        """What is computed, as text."""
-        return json.dumps(signature(self.config, self.problem), sort_keys=True)
+    def form(self) -> Form:
+        """What was computed, in the form in which the kernel was asked."""
+        return of_kernel(self.operation, self.config, self.problem)
 
     @property
     def verified(self) -> bool:

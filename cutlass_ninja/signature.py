@@ -1,4 +1,7 @@
-"""What a kernel computes, as opposed to how: kernels of one signature can stand in for one another."""
+"""What a kernel computes, as opposed to how: kernels of one signature can stand in for one another.
+
+So can kernels of others where they are asked otherwise; see forms.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +35,7 @@ def is_plain(config: Mapping[str, Any]) -> bool:
 
 
 def shown(config: Mapping[str, Any]) -> str:
-    """A signature in a few words: `f16*f16+f32=f16 tnn`."""
+    """A signature in a few words: `f16*f16+f32=f16 tnn`, with `*` for a layout that does not matter."""
     config = {"element_d": config.get("element_c", "?"), **config}
     elements = [str(config.get(f"element_{which}", "?")) for which in ("a", "b", "accumulator", "d")]
     layout = "".join(str(config.get(f"layout_{which}", "")) for which in "abc") or str(config.get("layout", ""))

@@ -6,6 +6,9 @@
    choices of parameters. The rest stays coarse.
 4. Finals: what is within FINALISTS of the best is measured again, in rounds that take turns, with the baseline.
 
+Kernels are asked for problems as they stand, and in the other form where that competes with what some kernel computes
+as it stands: with A and B exchanged, for a GEMM. What computes the same is compared, in whichever form.
+
 A problem is measured on one GPU of each model, so that its kernels are compared on the same chip; several GPUs share
 the problems. What the results hold already is not measured again.
 """
@@ -16,14 +19,14 @@ import statistics
 import threading
 import time
 from collections import Counter, OrderedDict, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import product
 from typing import Any
 
-from . import clock
+from . import clock, entries
 from .contenders import Contender, Gpu
 from .manifest import Problem
 from .problems import canonical, text
@@ -102,6 +105,8 @@ class Summary:
     """Of all results of the sweep's kernels and problems, those that are of no use: wrong, failed, timed out..."""
     dropped: int = 0
     """Results that stayed coarse."""
+    exchanged: int = 0
+    """Results of kernels that were asked in the other form of a problem."""
     seconds: dict[str, float] = field(default_factory=dict)
     """Time spent by stage, all GPUs together."""
     saved_s: float = 0
@@ -130,7 +135,12 @@ class Sweep:
         progress: Progress,
     ) -> None:
         self._contenders = {contender.key: contender for contender in contenders}
-        self._problems = {(one.operation, canonical(one.values)): one for one in problems}
+        exchanged = list(entries.exchanged(contenders, problems))
+        # A kernel that is lost to a problem's other form shall have been asked for the problems themselves.
+        self._entries = [*entries.native(contenders, problems), *exchanged]
+        self._exchanged = {(contender.key, canonical(problem.values)) for contender, problem in exchanged}
+        self._problems = {(one.operation, canonical(one.values)): one for _, one in self._entries}
+        self._shapes = {one: entries.shape(problem) for one, problem in self._problems.items()}
         self._gpus = gpus
         self._results = results
         self._options = options
@@ -177,52 +187,62 @@ class Sweep:
     def _recall(self) -> None:
         """Take over what earlier runs measured."""
         by_place = {gpu.place: gpu for gpu in self._gpus}
+        wanted = {(contender.key, canonical(problem.values)) for contender, problem in self._entries}
         for result in self._results.all():
             gpu = by_place.get(result.place)
-            wanted = result.key in self._contenders and (result.operation, result.identity[1]) in self._problems
-            if gpu and wanted and result.cache == self._options.cache:
+            if gpu and result.identity[:2] in wanted and result.cache == self._options.cache:
                 self._old[gpu].add(result.identity)
                 if not self._options.force and not (self._options.retry_failed and result.status in UNDONE):
                     self._found[gpu][result.identity] = result
                     self.summary.reused += 1
 
-    def _shares(self) -> dict[Gpu, list[Problem]]:
-        """The problems of each GPU: one GPU of each model has it, the one that has measured most of it already."""
-        shares: dict[Gpu, list[Problem]] = {gpu: [] for gpu in self._gpus}
+    def _shares(self) -> dict[Gpu, list[entries.Entry]]:
+        """What each GPU measures: of each model one has a problem, in both forms.
+
+        It is the one that has measured most of it already.
+        """
+        chosen: dict[tuple[str, str], set[Gpu]] = defaultdict(set)
+        loads = Counter[Gpu]()
         for model in dict.fromkeys(gpu.place.gpu for gpu in self._gpus):
             peers = [gpu for gpu in self._gpus if gpu.place.gpu == model]
-            for (_, values), problem in self._problems.items():
-                known = {gpu: sum(identity[1] == values for identity in self._old[gpu]) for gpu in peers}
-                chosen = max(peers, key=lambda gpu: (known[gpu], -len(shares[gpu])))
-                shares[chosen].append(problem)
-        return shares
+            for shape in dict.fromkeys(self._shapes.values()):
+                texts = {values for (_, values), own in self._shapes.items() if own == shape}
+                known = {gpu: sum(identity[1] in texts for identity in self._old[gpu]) for gpu in peers}
+                gpu = max(peers, key=lambda gpu: (known[gpu], -loads[gpu]))
+                chosen[shape].add(gpu)
+                loads[gpu] += 1
+        return {
+            gpu: [
+                (contender, problem)
+                for contender, problem in self._entries
+                if gpu in chosen[self._shapes[problem.operation, canonical(problem.values)]]
+            ]
+            for gpu in self._gpus
+        }
 
-    def _pairs(self, problems: Sequence[Problem]) -> Iterator[tuple[Contender, Problem]]:
-        for contender in self._contenders.values():
-            for problem in problems:
-                if problem.operation == contender.operation:
-                    yield contender, problem
-
-    def _first(self, gpu: Gpu, problems: Sequence[Problem]) -> Iterator[Task]:
+    def _first(self, gpu: Gpu, share: Sequence[entries.Entry]) -> Iterator[Task]:
         """Everything with its defaults; what is measured again, with all parameters that it was measured with."""
-        for contender, problem in self._pairs(problems):
+        for contender, problem in share:
             yield Task(contender, problem, _defaults(contender, problem))
-        for task in self._combinations(problems):
+        for task in self._combinations(share):
             if task.identity in self._old[gpu]:
                 yield task
 
-    def _combinations(self, problems: Sequence[Problem]) -> Iterator[Task]:
-        for contender, problem in self._pairs(problems):
+    def _combinations(self, share: Sequence[entries.Entry]) -> Iterator[Task]:
+        for contender, problem in share:
             choices = contender.choices(problem.values)
             for values in product(*choices.values()):
                 yield Task(contender, problem, dict(zip(choices, values)))
 
     def _variants(self, gpu: Gpu, step: int) -> Iterator[Task]:
-        """For what is near the best: the best parameters so far, with each other choice of the parameter `step`."""
+        """For what is near the best: the best parameters so far, with each other choice of the parameter `step`.
+
+        A kernel that was asked in both forms has parameters of its own in each.
+        """
         for rivals in self._groups(gpu):
-            best: dict[str, Result] = {}
+            best: dict[tuple[str, str], Result] = {}
             for result in within(rivals, SEARCHED, noise=True):
-                best.setdefault(result.key, result)
+                best.setdefault(result.identity[:2], result)
             for result in best.values():
                 contender, problem = self._contenders[result.key], self._problem(result)
                 for name, choices in list(contender.choices(problem.values).items())[step : step + 1]:
@@ -253,7 +273,7 @@ class Sweep:
     def _finals(self, gpu: Gpu) -> list[list[Result]]:
         """Groups of finalists that have not been measured together, baselines among them."""
         finals = []
-        by_group: dict[tuple[str, ...], list[Result]] = {}
+        by_group: dict[Hashable, list[Result]] = {}
         for rivals in self._groups(gpu):
             best: dict[str, Result] = {}
             for result in within(decisive(rivals), FINALISTS):
@@ -269,10 +289,10 @@ class Sweep:
 
     def _groups(self, gpu: Gpu) -> list[list[Result]]:
         """The results that compete: of one group and one provider."""
-        groups: dict[tuple[str, ...], list[Result]] = {}
+        groups: dict[Hashable, list[Result]] = {}
         for result in list(self._found[gpu].values()):
             if result.verified:
-                groups.setdefault((*group(result), result.provider), []).append(result)
+                groups.setdefault((group(result), result.provider), []).append(result)
         return list(groups.values())
 
     def _task(self, result: Result) -> Task:
@@ -452,6 +472,7 @@ class Sweep:
         results = [(gpu, result) for gpu, found in self._found.items() for result in found.values()]
         self.summary.undone = sum(result.status in UNDONE for _, result in results)
         self.summary.dropped = sum(result.verified and result.precision == "coarse" for _, result in results)
+        self.summary.exchanged = sum(result.identity[:2] in self._exchanged for _, result in results)
         full, coarse = (self._times[name] for name in ("full", "coarse"))
         if full and coarse:
             each = sum(full) / len(full)

@@ -9,7 +9,8 @@ import pytest
 from test_results import CONFIG, H200, record, result
 
 from cutlass_ninja import peaks
-from cutlass_ninja.choose import Choice, Query, best
+from cutlass_ninja.choose import Choice, best
+from cutlass_ninja.contests import Query
 from cutlass_ninja.manifest import Problem
 from cutlass_ninja.ranking import tied, within
 from cutlass_ninja.results import Result

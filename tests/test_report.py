@@ -17,7 +17,7 @@ from conftest import BuildFolder
 from test_plan import plan, target
 from test_results import CONFIG, H200, record, result
 
-from cutlass_ninja.choose import Query
+from cutlass_ninja.contests import Query
 from cutlass_ninja.report import contents, heat, page, rows, text
 from cutlass_ninja.report.contents import Contents
 from cutlass_ninja.results import Result

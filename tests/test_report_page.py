@@ -13,7 +13,7 @@ from browser import DESKTOP, PHONE, Page
 from test_report import BASELINE, HOSTILE
 from test_results import record, result
 
-from cutlass_ninja.choose import Query
+from cutlass_ninja.contests import Query
 from cutlass_ninja.report import contents, page
 from cutlass_ninja.results import Result
 

@@ -24,7 +24,10 @@ from cutlass_ninja.results import Result, Results, open_results
 from cutlass_ninja.sweep import Options, Summary, Sweep
 
 FAKE = Path(__file__).parent / "data" / "fake_profiler.py"
-CONFIG = {"element_a": "f16", "element_b": "f16", "element_c": "f16", "element_d": "f16", "element_accumulator": "f32"}
+CONFIG = {
+    "element_a": "f16", "element_b": "f16", "element_c": "f16", "element_d": "f16", "element_accumulator": "f32",
+    "layout_a": "t", "layout_b": "n", "layout_c": "n",
+}  # fmt: skip
 
 
 class Bench:
@@ -56,7 +59,7 @@ class Bench:
     def start(
         self, results: Results, kernels: list[Contender], sizes: list[int], devices: list[int] | None, **options: Any
     ) -> Sweep:
-        problems = [Problem("gemm", {"m": size}) for size in sizes]
+        problems = [Problem("gemm", {"m": size, "n": size, "k": 64}) for size in sizes]
         chosen: list[Gpu] = gpus(kernels[0], devices)
         options = {"timeout_s": 20, **options}
         return Sweep(kernels, problems, chosen, results, Options(**options), Progress(self.progress))
@@ -196,11 +199,11 @@ def test_a_fault_costs_the_kernels_remaining_problems_and_no_others(fault: str, 
     assert of(results, "bad", 1).verified
     assert (of(results, "bad", 3).status, of(results, "bad", 3).reason) == (
         "skipped",
-        f"not run: {status} before, at bad m=2",
+        f"not run: {status} before, at bad m=2 n=2 k=64",
     )
     assert all(of(results, name, size).verified for name in ("good", "other") for size in (1, 2, 3))
     assert summary.undone == 2
-    assert f"{status}: bad m=2: {reason}" in bench.progress.getvalue()
+    assert f"{status}: bad m=2 n=2 k=64: {reason}" in bench.progress.getvalue()
 
 
 @pytest.mark.parametrize(("fault", "status"), [("wrong", "incorrect"), ("failed", "failed")])

@@ -7,7 +7,7 @@ import os
 from collections.abc import Sequence
 
 from .. import choose, lookup, problems, results
-from ..choose import Query
+from ..contests import Query
 from ..errors import InputError
 from ..manifest import Problem
 from ..operations import OPERATIONS

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from .. import problems, signature
+from .. import problems
 from ..choose import Choice
 
 _HEAD = ("problem", "kernel", "median", "TFLOP/s", "% peak", "factor", "remarks")
@@ -24,7 +24,7 @@ def _row(choice: Choice) -> tuple[str, ...]:
         return (problems.text(choice.operation, choice.problem), "-", "-", "-", "-", "-", wrong)
     parameters = "".join(f" {name}={value}" for name, value in winner.parameters.items())
     return (
-        f"{problems.text(choice.operation, choice.problem)} {signature.shown(winner.config)}",
+        f"{problems.text(choice.operation, choice.problem)} {choice.types}",
         winner.kernel + parameters,
         "-" if choice.predicted_from else _time(winner.median_ms or 0),
         _number(choice.tflop_per_s),
@@ -36,6 +36,8 @@ def _row(choice: Choice) -> tuple[str, ...]:
 
 def _remarks(choice: Choice) -> list[str]:
     remarks = []
+    if choice.exchanged:
+        remarks.append(f"exchanged: {problems.text(choice.operation, choice.kernel_problem or {})}")
     if choice.predicted_from:
         near = len(choice.predicted_from)
         remarks.append(f"predicted from {near} nearest {'problem' if near == 1 else 'problems'}, not measured")

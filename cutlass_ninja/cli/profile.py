@@ -12,7 +12,7 @@ from fnmatch import fnmatchcase
 from types import FrameType
 
 from .. import baseline, choose, clock, contenders, generate, problems, results, store
-from ..choose import Query
+from ..contests import Query
 from ..errors import BuildError, InputError, MachineError
 from ..manifest import Problem
 from ..plan import KernelTarget
@@ -227,6 +227,8 @@ def _interruptible() -> Iterator[None]:
 def _lines(summary: Summary, exhaustive: bool) -> Iterator[str]:
     spent = sum(summary.seconds.values())
     yield f"{summary.measured} measured in {clock.duration(spent)}, {summary.reused} known before"
+    if summary.exchanged:
+        yield f"{summary.exchanged} of them with A and B exchanged, which computes the same from the same memory"
     if summary.dropped and not exhaustive:
         line = f"{summary.dropped} dropped after the coarse pass, which saved about {clock.duration(summary.saved_s)}"
         if summary.coarse_error is not None:

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from .. import lookup, problems, results, units
-from ..choose import Query
+from ..contests import Query
 from ..errors import BuildError, InputError
 from ..files import write_atomically
 from ..operations import OPERATIONS
@@ -39,8 +39,7 @@ def run(arguments: Sequence[str]) -> int:
     asked += problems.given(options.problem, sorted({result.operation for result in measured}) or list(OPERATIONS))
     keys = None if options.all else lookup.keys(".")
     queries = [Query(keys, cache, options.gpu) for cache in options.cache or _CACHES]
-    only = {(problem.operation, problems.canonical(problem.values)) for problem in asked}
-    found = contents.of_results(measured, queries, only, troubles.uncompiled())
+    found = contents.of_results(measured, queries, problems.once(asked), troubles.uncompiled())
     if not found.contests:
         raise InputError(_nothing(options, len(measured)))
     _write(options.output, _rendered(found, options))

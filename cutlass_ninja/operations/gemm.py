@@ -14,7 +14,7 @@ from ..arch import Arch
 from ..elements import ELEMENTS
 from ..memo import Memo
 from ..schema import Choice, Field, Integer, Number, Record, Shape, Text, Value
-from . import epilogue, sm90, threadblock
+from . import epilogue, exchange, sm90, threadblock
 from .operation import Config, Cost, Operation, Violation
 
 _OPERANDS = ("f16", "bf16", "tf32", "f32", "f64", "s8", "u8")
@@ -435,4 +435,6 @@ OPERATION = Operation(
         "cluster_shape",
     ),
     unremarkable={**epilogue.UNREMARKABLE, "swizzling_functor": "Identity8", "split_k_mode": "serial"},
+    exchanged=exchange.exchanged,
+    indifferent=exchange.indifferent,
 )

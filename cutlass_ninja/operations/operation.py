@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,6 +11,10 @@ from ..schema import Field, Value
 
 Config = Mapping[str, Any]
 """A kernel's values, JSON types only, by names of cutlass_library."""
+
+
+ANY = "*"
+"""In a signature the value of a field that makes no difference to the problem."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,3 +69,10 @@ class Operation:
     """Why plain g++ cannot compile the kernel's host half with this version of CUTLASS; empty if it can."""
     unremarkable: Mapping[str, Any] = field(default_factory=dict)
     """Values that go without saying where a label tells kernels apart, by their names in the configuration."""
+    exchanged: Callable[[Mapping[str, Any], Mapping[str, Any]], tuple[Mapping[str, Any], Mapping[str, Any]] | None] = (
+        lambda signature, problem: None
+    )
+    """A signature and a problem -> those of the other form of what is computed; None if there is none. Twice is back
+    where it began; what becomes of the problem does not depend on the signature."""
+    indifferent: Callable[[Mapping[str, Any]], Collection[str]] = lambda problem: ()
+    """The fields of signatures that make no difference to a problem."""

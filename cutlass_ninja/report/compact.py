@@ -71,6 +71,7 @@ def _contest(contest: Contest, numbers: Mapping[str, int], texts: _Numbered) -> 
         "p5": [_us(result, "p5") for result in order],
         "p95": [_us(result, "p95") for result in order],
         "stderr": [_digits(100 * (result.record.get("relative_stderr") or 0), 3) for result in order],
+        "exchanged": [place for place, result in enumerate(order) if contest.exchanged(result)],
         "coarse": [place for place, result in enumerate(order) if result.precision == "coarse"],
         "tied": [place for place, result in enumerate(order) if result.key in contest.tied],
         "baseline": baseline and {
@@ -81,10 +82,14 @@ def _contest(contest: Contest, numbers: Mapping[str, int], texts: _Numbered) -> 
             "p95": _us(baseline, "p95"),
         },
         "undone": [
-            [numbers[result.key], texts.number(troubles.status(result)), texts.number(troubles.reason(result))]
+            [numbers[result.key], texts.number(_status(contest, result)), texts.number(troubles.reason(result))]
             for result in contest.undone
         ],
     }  # fmt: skip
+
+
+def _status(contest: Contest, result: Result) -> str:
+    return troubles.status(result) + (" (exchanged)" if contest.exchanged(result) else "")
 
 
 def _kernels(kernels: Sequence[Kernel]) -> dict[str, Any]:

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from .. import choose, problems, signature
-from ..choose import Choice, Query
+from .. import choose, problems
+from ..choose import Choice
+from ..contests import Contests, Query, Rivals
+from ..manifest import Problem
 from ..peaks import PEAKS, peak_tflop_per_s
 from ..ranking import decisive, of_each_kernel
 from ..results import OURS, Place, Result
@@ -23,6 +25,7 @@ from .troubles import Trouble
 class Contest:
     """One problem for kernels of one signature, on one GPU model, with one cache mode."""
 
+    rivals: Rivals
     choice: Choice
     place: Place
     cache: str
@@ -39,7 +42,7 @@ class Contest:
     @cached_property
     def types(self) -> str:
         """The signature in a few words."""
-        return signature.shown(self._any.config)
+        return self.rivals.seen.types
 
     @property
     def flop(self) -> int:
@@ -78,6 +81,10 @@ class Contest:
     def tied(self) -> frozenset[str]:
         """The keys of the kernels that may be as fast as the winner."""
         return frozenset(result.key for result in self.choice.tied)
+
+    def exchanged(self, result: Result) -> bool:
+        """Whether a kernel computed the other form, with A and B exchanged."""
+        return self.rivals.exchanged(result)
 
     @property
     def _any(self) -> Result:
@@ -124,30 +131,30 @@ class Contents:
 def of_results(
     results: Sequence[Result],
     queries: Iterable[Query],
-    only: Collection[tuple[str, str]] = (),
+    only: Sequence[Problem] = (),
     uncompiled: Iterable[Trouble] = (),
 ) -> Contents:
     """What a report shows of the results that the queries select.
 
-    `only`: problems, as operation and canonical text; all by default. `uncompiled`: kernels that were never measured.
+    `only`: these problems; all by default. `uncompiled`: kernels that were never measured.
     """
-    groups = [
-        group
-        for query in queries
-        for group in choose.contests(results, query)
-        if not only or (group[0].operation, group[0].identity[1]) in only
-    ]
-    shown = [result for group in groups for result in group]
+    found = [rivals for query in queries for rivals in _rivals(Contests(results, query), only)]
+    # What is seen in two forms was measured once.
+    shown = {(result.identity, result.cache, result.place): result for rivals in found for result in rivals.results}
     return Contents(
-        contests=tuple(sorted(map(_contest, groups), key=_place_in_list)),
-        kernels=_kernels(result for result in shown if result.provider == OURS),
-        troubles=(*uncompiled, *troubles.of_results(shown)),
-        surroundings=surroundings.of_results(shown),
+        contests=tuple(sorted(map(_contest, found), key=_place_in_list)),
+        kernels=_kernels(result for result in shown.values() if result.provider == OURS),
+        troubles=(*uncompiled, *troubles.of_results(list(shown.values()))),
+        surroundings=surroundings.of_results(list(shown.values())),
     )
 
 
-def _contest(group: Sequence[Result]) -> Contest:
-    ours = [result for result in group if result.provider == OURS]
+def _rivals(contests: Contests, only: Sequence[Problem]) -> list[Rivals]:
+    return [rivals for problem in only for rivals in contests.of(problem)] if only else contests.all()
+
+
+def _contest(rivals: Rivals) -> Contest:
+    ours = [result for result in rivals.results if result.provider == OURS]
     order = {result.key: result for result in of_each_kernel(decisive(ours))}
     for result in of_each_kernel(ours):
         order.setdefault(result.key, result)
@@ -156,9 +163,10 @@ def _contest(group: Sequence[Result]) -> Contest:
         if result.key not in order:
             undone.setdefault(result.key, result)
     return Contest(
-        choice=choose.choice(group),
-        place=group[0].place,
-        cache=group[0].cache,
+        rivals=rivals,
+        choice=choose.choice(rivals),
+        place=rivals.results[0].place,
+        cache=rivals.results[0].cache,
         order=tuple(order.values()),
         undone=tuple(undone.values()),
     )

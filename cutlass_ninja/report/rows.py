@@ -13,9 +13,9 @@ from .compact import parameters
 from .contents import Contents, Contest
 
 COLUMNS = (
-    "problem", "types", "gpu", "cache", "rank", "provider", "kernel", "key", "parameters", "status", "reason",
-    "precision", "median_us", "p5_us", "p95_us", "relative_stderr", "tflop_per_s", "percent_of_peak", "factor", "tie",
-    "flop_per_byte", "roof_tflop_per_s", "compile_time_s", "registers", "spill_bytes",
+    "problem", "types", "gpu", "cache", "rank", "provider", "kernel", "key", "parameters", "exchanged", "status",
+    "reason", "precision", "median_us", "p5_us", "p95_us", "relative_stderr", "tflop_per_s", "percent_of_peak",
+    "factor", "tie", "flop_per_byte", "roof_tflop_per_s", "compile_time_s", "registers", "spill_bytes",
 )  # fmt: skip
 
 
@@ -52,6 +52,7 @@ def _row(contest: Contest, contents: Contents, result: Result) -> dict[str, Any]
         "kernel": result.kernel,
         "key": result.key,
         "parameters": parameters(result),
+        "exchanged": "yes" if contest.exchanged(result) else "",
         "status": result.status,
         "reason": result.reason,
         "precision": result.precision,

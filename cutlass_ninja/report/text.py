@@ -75,6 +75,7 @@ def _ranked(rank: int | None, result: Result, contest: Contest, contents: Conten
     factor = (baseline.median_ms or 0) / (result.median_ms or 1) if baseline and rank else None
     remarks = [
         *(["baseline"] if rank is None else []),
+        *(["exchanged"] if contest.exchanged(result) else []),
         *(["tie"] if result.key in contest.tied else []),
         *(["measured briefly"] if result.precision == "coarse" else []),
     ]
@@ -95,11 +96,12 @@ def _ranked(rank: int | None, result: Result, contest: Contest, contents: Conten
 
 def _winner(contest: Contest) -> Row:
     choice, roof = contest.choice, contest.roof_tflop_per_s
-    name = choice.winner.kernel + " " + parameters(choice.winner) if choice.winner else "none is right"
+    winner = choice.winner
+    words = [winner.kernel, parameters(winner), "(exchanged)" * choice.exchanged] if winner else ["none is right"]
     return (
         heading(contest),
-        name.rstrip(),
-        _us(choice.winner.median_ms if choice.winner else None),
+        " ".join(filter(None, words)),
+        _us(winner.median_ms if winner else None),
         _number(choice.tflop_per_s, 1),
         _number(choice.percent_of_peak, 1),
         _number(contest.intensity, 1),

@@ -50,7 +50,7 @@ def answer(config: dict[str, object], flags: dict[str, str], fault: str | None) 
         "key": "another" if fault == "other_key" else config["key"],
         "status": status,
         "reason": None if status == "success" else f"planted: {fault}",
-        "m": size,
+        **{name: int(flags[name]) for name in "mnk"},
         "parameters": {name: int(flags[name]) for name in faster},  # type: ignore[attr-defined]
         "flop": 1000 * size,
         "bytes": 10 * size,

@@ -15,10 +15,11 @@ function intensity(contest) {
   return contest.flop / contest.bytes;
 }
 
-/** A kernel's name, with the parameters that were best. */
+/** A kernel's name, with the parameters that were best, and whether it was asked with A and B exchanged. */
 function nameOf(contest, place) {
   const parameters = DATA.texts[contest.parameters[place]];
-  return DATA.kernels.name[contest.kernel[place]] + (parameters && ` ${parameters}`);
+  const exchanged = contest.exchanged.includes(place) ? " (exchanged)" : "";
+  return DATA.kernels.name[contest.kernel[place]] + (parameters && ` ${parameters}`) + exchanged;
 }
 
 /** What the names of a contest's kernels begin with, up to an underscore; nothing if that is not worth leaving out. */
