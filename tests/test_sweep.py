@@ -8,15 +8,18 @@ import sys
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from io import StringIO
+from itertools import product
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from cutlass_ninja import sweep as sweeps
+from cutlass_ninja.choose import best
 from cutlass_ninja.contenders import Contender, Gpu, gpus
+from cutlass_ninja.contests import Query
 from cutlass_ninja.errors import InputError
 from cutlass_ninja.manifest import Problem
 from cutlass_ninja.progress import Progress
@@ -39,17 +42,29 @@ class Bench:
         self.progress = StringIO()
 
     def kernel(
-        self, name: str, us: float, *, parameters: dict[str, list[int]] | None = None, **config: Any
+        self,
+        name: str,
+        us: float,
+        *,
+        parameters: dict[str, list[int]] | None = None,
+        layout: str = "tnn",
+        **config: Any,
     ) -> Contender:
         key = f"key-{name}"
         fake = {"key": key, "name": name, "us": us, "log": str(self.log), **config}
         command = (sys.executable, str(FAKE), json.dumps(fake))
         provider = config.get("provider", "cutlass-ninja")
-        return Contender(name, key, "gemm", "sm_80", CONFIG, command, parameters or {}, provider)
+        layouts = {f"layout_{which}": letter for which, letter in zip("abc", layout)}
+        return Contender(name, key, "gemm", "sm_80", {**CONFIG, **layouts}, command, parameters or {}, provider)
 
     def sweep(
-        self, kernels: list[Contender], sizes: list[int], devices: list[int] | None = None, **options: Any
+        self,
+        kernels: list[Contender],
+        sizes: Sequence[int | tuple[int, int]],
+        devices: list[int] | None = None,
+        **options: Any,
     ) -> tuple[Summary, dict[tuple[str, int, str], Result]]:
+        """Sweep over problems, each named by its m and n, or one number for both."""
         with open_results(str(self.folder / "results.sqlite"), write=True) as results:
             swept = self.start(results, kernels, sizes, devices, **options)
             summary = swept.run()
@@ -57,9 +72,15 @@ class Bench:
         return summary, found
 
     def start(
-        self, results: Results, kernels: list[Contender], sizes: list[int], devices: list[int] | None, **options: Any
+        self,
+        results: Results,
+        kernels: list[Contender],
+        sizes: Sequence[int | tuple[int, int]],
+        devices: list[int] | None,
+        **options: Any,
     ) -> Sweep:
-        problems = [Problem("gemm", {"m": size, "n": size, "k": 64}) for size in sizes]
+        extents = [size if isinstance(size, tuple) else (size, size) for size in sizes]
+        problems = [Problem("gemm", {"m": m, "n": n, "k": 64}) for m, n in extents]
         chosen: list[Gpu] = gpus(kernels[0], devices)
         options = {"timeout_s": 20, **options}
         return Sweep(kernels, problems, chosen, results, Options(**options), Progress(self.progress))
@@ -69,6 +90,14 @@ class Bench:
         lines = [json.loads(line) for line in self.log.read_text().splitlines()] if self.log.exists() else []
         self.log.unlink(missing_ok=True)
         return lines
+
+    def pairs(self) -> list[tuple[str, int, int]]:
+        """Kernel, m and n of what was measured coarsely and by default since the last call, in order."""
+        return [
+            (line["kernel"], int(line["m"]), int(line["n"]))
+            for line in self.asked()
+            if line.get("relative-stderr") == "2"
+        ]
 
 
 @pytest.fixture
@@ -267,6 +296,93 @@ def test_an_interrupted_sweep_keeps_what_it_has_and_goes_on(bench: Bench) -> Non
     summary, _ = bench.sweep([kernels[0], bench.kernel("b", 150)], [1, 2])
     assert summary.reused == 3
     assert {(line["kernel"], line["m"]) for line in bench.asked() if line.get("relative-stderr")} == {("b", "2")}
+
+
+def test_kernels_of_one_signature_are_asked_for_problems_as_they_stand(bench: Bench) -> None:
+    bench.sweep([bench.kernel("a", 100), bench.kernel("b", 100, layout="nnn")], [(4, 8)])
+    assert bench.pairs() == [("a", 4, 8), ("b", 4, 8)]
+
+
+def test_kernels_of_exchanged_signatures_compete_in_both_forms(bench: Bench) -> None:
+    # The fakes take us * m: with m=8, what is tnn at (4, 8) takes "t" 8 * 40 us, and "n" 4 * 100 us.
+    kernels = [bench.kernel("n", 100), bench.kernel("t", 40, layout="tnt")]
+    summary, results = bench.sweep(kernels, [(4, 8)])
+    assert bench.pairs() == [("n", 4, 8), ("n", 8, 4), ("t", 4, 8), ("t", 8, 4)]
+    assert all(result.verified for result in results.values()) and summary.exchanged == 2
+    # What competes is measured fully only if it is near the best of either kernel, in whichever form.
+    assert {(kernel, m): result.precision for (kernel, m, _), result in results.items()} == {
+        ("n", 4): "coarse", ("n", 8): "coarse", ("t", 4): "full", ("t", 8): "full",
+    }  # fmt: skip
+    tnn, tnt = sorted(best(list(results.values()), [gemm(4, 8)], Query()), key=lambda choice: str(choice.types))
+    assert (tnn.types, tnn.winner, tnn.exchanged) == ("f16*f16+f32=f16 tnn", of(results, "t", 8), True)
+    assert (tnt.types, tnt.winner, tnt.exchanged) == ("f16*f16+f32=f16 tnt", of(results, "t", 4), False)
+    assert (dict(tnn.problem), tnn.kernel_problem) == (dict(gemm(4, 8).values), gemm(8, 4).values)
+    assert bench.sweep(kernels, [(4, 8)])[0].measured == 0
+
+
+def test_kernels_of_both_forms_meet_in_finals(bench: Bench) -> None:
+    kernels = [bench.kernel("n", 100), bench.kernel("t", 50.5, layout="tnt")]
+    _, results = bench.sweep(kernels, [(4, 8)])
+    finals = [(line["kernel"], line["m"]) for line in bench.asked() if line.get("profiling-duration") == "200"]
+    assert finals == [("n", "4"), ("t", "8"), ("t", "8"), ("n", "4")] * 2 + [("n", "4"), ("t", "8")]
+    assert of(results, "n", 4).precision == of(results, "t", 8).precision == "final"
+
+
+def test_where_layouts_do_not_matter_a_kernel_competes_with_itself(bench: Bench) -> None:
+    parameters = {"order": [0, 1]}
+    kernels = [bench.kernel("a", 100, parameters=parameters, faster={"order": 1}), bench.kernel("b", 90, layout="nnt")]
+    _, results = bench.sweep(kernels, [(1, 64)])
+    assert set(bench.pairs()) == {("a", 1, 64), ("a", 64, 1), ("b", 1, 64)}
+    (choice,) = best(list(results.values()), [gemm(1, 64)], Query())
+    assert (choice.types, choice.winner) == ("f16*f16+f32=f16 *n*", of(results, "a", 1, '{"order": 1}'))
+
+
+def test_a_problem_in_both_forms_is_asked_once(bench: Bench) -> None:
+    kernels = [bench.kernel("n", 100), bench.kernel("t", 100, layout="tnt")]
+    summary, results = bench.sweep(kernels, [(4, 8), (8, 4)])
+    assert Counter(bench.pairs()) == Counter(product("nt", [4], [8])) + Counter(product("nt", [8], [4]))
+    assert summary.exchanged == 0
+    assert len(best(list(results.values()), [gemm(4, 8), gemm(8, 4)], Query())) == 4
+
+
+def test_the_baseline_is_measured_as_the_problem_stands(bench: Bench) -> None:
+    baselines = [bench.kernel(f"lt-{layout}", 50, layout=layout, provider="cuBLASLt") for layout in ("tnn", "tnt")]
+    kernels = [bench.kernel("n", 100), bench.kernel("t", 20, layout="tnt"), *baselines]
+    _, results = bench.sweep(kernels, [(4, 8)])
+    assert {pair for pair in bench.pairs() if pair[0].startswith("lt")} == {("lt-tnn", 4, 8), ("lt-tnt", 4, 8)}
+    choices = best(list(results.values()), [gemm(4, 8)], Query())
+    assert {choice.baseline.kernel: choice.exchanged for choice in choices if choice.baseline} == {
+        "lt-tnn": True, "lt-tnt": False,
+    }  # fmt: skip
+
+
+def test_a_kernel_that_is_lost_to_another_form_was_asked_for_the_problems(bench: Bench) -> None:
+    kernels = [bench.kernel("n", 100), bench.kernel("t", 100, layout="tnt", faults={"8": "crash"})]
+    _, results = bench.sweep(kernels, [(4, 8), (5, 8)])
+    assert [of(results, "t", m).status for m in (4, 5)] == ["success", "success"]
+    assert of(results, "t", 8).status in ("crashed", "skipped")
+
+
+def test_both_forms_of_a_problem_are_measured_on_one_gpu(bench: Bench) -> None:
+    kernels = [bench.kernel("n", 100, devices=2), bench.kernel("t", 100, layout="tnt")]
+    bench.sweep(kernels, [(4, 8), (8, 4), (5, 9), (6, 9)])
+    devices: dict[frozenset[str], set[int]] = {}
+    for line in bench.asked():
+        devices.setdefault(frozenset([line["m"], line["n"]]), set()).add(line["device"])
+    assert sorted(map(len, devices.values())) == [1, 1, 1]
+    assert set.union(*devices.values()) == {0, 1}
+
+
+def test_an_exhaustive_sweep_has_all_parameters_of_both_forms(bench: Bench) -> None:
+    parameters = {"order": [0, 1, 2]}
+    kernels = [bench.kernel("n", 100, parameters=parameters), bench.kernel("t", 100, layout="tnt")]
+    _, results = bench.sweep(kernels, [(4, 8)], exhaustive=True)
+    assert Counter((kernel, m) for kernel, m, _ in results) == {("n", 4): 3, ("n", 8): 3, ("t", 4): 1, ("t", 8): 1}
+    assert "coarse" not in {result.precision for result in results.values()}
+
+
+def gemm(m: int, n: int) -> Problem:
+    return Problem("gemm", {"m": m, "n": n, "k": 64})
 
 
 def interrupt_when(happened: Callable[[], bool]) -> None:
