@@ -33,6 +33,11 @@ class Rivals:
     """The form in which they are looked at."""
     results: tuple[Result, ...]
 
+    @property
+    def gpu(self) -> str:
+        """The model of the GPU."""
+        return self.results[0].place.gpu
+
     def exchanged(self, result: Result) -> bool:
         """Whether the kernel of one of them was asked in the other form."""
         return result.form != self.seen
@@ -57,28 +62,35 @@ class Contests:
     def of(self, problem: Problem) -> list[Rivals]:
         """The rivals for a problem, seen from there.
 
-        If kernels were asked for it as it stands, then for each of their signatures; else for all that was computed in
-        the other form.
+        If kernels were asked for it as it stands on a GPU model, then for each of their signatures; else for all that
+        was computed there in the other form.
         """
         asked = (problem.operation, canonical(problem.values))
-        return self._seen(lambda form: form, asked) or self._seen(lambda form: form.exchanged, asked)
+        native = self._seen(lambda form: form, asked)
+        gpus = {rivals.gpu for rivals in native}
+        others = self._seen(lambda form: form.exchanged, asked)
+        return native + [rivals for rivals in others if rivals.gpu not in gpus]
 
     def all(self) -> list[Rivals]:
-        """Those for everything that was measured.
+        """Those for everything that was measured, each seen from the problem that the user asked for.
 
-        Of the two problems that a computation was measured in, it is seen from the one with the most results of all:
-        kernels are asked for what the user wants in any case, and in the other form if that helps.
+        Results do not tell which of two that is. But baselines are measured as problems stand, and so is every kernel,
+        in the other form only those that it helps: what has a baseline, or else more results, it is.
         """
         results = [result for one in self._groups for result in one]
+        baselines = {_problem(result.form) for result in results if result.provider != OURS}
         counts = Counter(_problem(result.form) for result in results)
         first: dict[tuple[str, str], str] = {}
         for result in results:
             asked = _problem(result.form)
             first[asked] = min(first.get(asked, result.measured_at), result.measured_at)
         found = []
-        for results_of_group, forms in zip(self._groups, self._forms):
-            problem = min(map(_problem, forms), key=lambda asked: (-counts[asked], first[asked], asked))
-            found += [Rivals(form, results_of_group) for form in forms if _problem(form) == problem]
+        for group_results, forms in zip(self._groups, self._forms):
+            problem = min(
+                map(_problem, forms),
+                key=lambda asked: (asked not in baselines, -counts[asked], first[asked], asked),
+            )
+            found += [Rivals(form, group_results) for form in forms if _problem(form) == problem]
         return found
 
     def _seen(self, turned: Callable[[Form], Form | None], asked: tuple[str, str]) -> list[Rivals]:

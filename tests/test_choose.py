@@ -177,3 +177,120 @@ def test_a_prediction_names_the_nearest_problems_and_gives_no_time() -> None:
 def test_a_problem_that_reads_c_is_not_predicted_from_one_that_does_not() -> None:
     (choice,) = best([result(m=64)], [problem(128, beta=1)], ANY, predict=True)
     assert choice.winner is None
+
+
+TNT = {**CONFIG, "layout_c": "t"}
+"""Of a kernel that computes with A and B exchanged what CONFIG's does."""
+
+
+def asked(m: int, n: int, k: int = 64) -> dict[str, Any]:
+    return {**problem(m).values, "n": n, "k": k}
+
+
+def test_a_kernel_that_was_asked_in_the_other_form_answers() -> None:
+    stored = result("t", 0.5, problem=asked(4096, 16), config=TNT)
+    (choice,) = best([stored], [problem(16, n=4096)], ANY)
+    assert (choice.winner, choice.exchanged, choice.types) == (stored, True, "f16*f16+f32=f16 tnn")
+    told = choice.to_json()
+    assert (told["problem"], told["kernel_problem"]) == (asked(16, 4096), asked(4096, 16))
+    assert (told["signature"], told["exchanged"]) == ("f16*f16+f32=f16 tnn", True)
+    # And as it stands it still does.
+    (choice,) = best([stored], [problem(4096, n=16)], ANY)
+    assert (choice.types, choice.exchanged, choice.kernel_problem) == ("f16*f16+f32=f16 tnt", False, asked(4096, 16))
+
+
+def test_forms_compete_and_ties_say_how_they_are_asked() -> None:
+    rows = [
+        result("n", 1.003, problem=asked(16, 4096)),
+        result("t", 1.0, problem=asked(4096, 16), config=TNT),
+        result("u", 1.004, problem=asked(4096, 16), config=TNT),
+        result("cublaslt", 1.5, key="lt", provider="cuBLASLt", problem=asked(16, 4096)),
+    ]
+    (choice,) = best(rows, [problem(16, n=4096)], ANY)
+    assert choice.winner == rows[1] and choice.factor == pytest.approx(1.5)
+    ties = [(one["kernel"], one["exchanged"], one["kernel_problem"]) for one in choice.to_json()["ties"]]
+    assert ties == [("n", False, asked(16, 4096)), ("u", True, asked(4096, 16))]
+    (native,) = best([*rows, result("best", 0.9, problem=asked(16, 4096))], [problem(16, n=4096)], ANY)
+    assert (native.exchanged, native.kernel_problem) == (False, asked(16, 4096))
+
+
+def test_who_asks_for_what_was_measured_is_told_of_no_other_signatures() -> None:
+    rows = [result("n", problem=asked(16, 4096)), result("n", problem=asked(4096, 16))]
+    for m, n in ((16, 4096), (4096, 16)):
+        (choice,) = best(rows, [problem(m, n=n)], ANY)
+        assert (choice.types, choice.exchanged, dict(choice.problem)) == ("f16*f16+f32=f16 tnn", False, asked(m, n))
+
+
+def test_another_gpu_has_answers_of_its_own() -> None:
+    other = result("t", place=replace(H200, gpu="NVIDIA L4"), problem=asked(4096, 16), config=TNT)
+    choices = best([result("n", problem=asked(16, 4096)), other], [problem(16, n=4096)], ANY)
+    assert [(choice.winner and choice.winner.place.gpu, choice.exchanged) for choice in choices] == [
+        ("NVIDIA H200", False), ("NVIDIA L4", True),
+    ]  # fmt: skip
+
+
+def test_where_m_is_n_each_signature_is_answered_by_kernels_of_both() -> None:
+    rows = [result("n", 1.0), result("t", 0.9, config=TNT)]
+    choices = best(rows, [problem(64)], ANY)
+    assert [(choice.types, choice.winner, choice.exchanged) for choice in choices] == [
+        ("f16*f16+f32=f16 tnn", rows[1], True), ("f16*f16+f32=f16 tnt", rows[1], False),
+    ]  # fmt: skip
+    assert [choice.kernel_problem for choice in choices] == [asked(64, 64), asked(64, 64)]
+    assert best(rows, [], ANY) == choices
+
+
+def test_where_layouts_do_not_matter_there_is_one_choice() -> None:
+    rows = [
+        result("n", 1.0, problem=asked(1, 4096)),
+        result("n", 0.8, problem=asked(4096, 1)),
+        result("t", 0.9, problem=asked(1, 4096), config={**TNT, "layout_a": "n"}),
+    ]
+    for problems in ([problem(1, n=4096)], []):
+        (choice,) = best(rows, problems, ANY)
+        assert (choice.types, choice.winner, choice.exchanged) == ("f16*f16+f32=f16 *n*", rows[1], True)
+        assert choice.compared == 2
+
+
+def test_what_was_measured_is_seen_from_the_problem_that_was_asked() -> None:
+    # A sweep over (16, 4096) with kernels of both signatures, and one that has gone in the other form.
+    rows = [
+        *(result(f"n{one}", problem=asked(*sizes)) for one in range(2) for sizes in ((16, 4096), (4096, 16))),
+        *(
+            result(f"t{one}", problem=asked(*sizes), config=TNT)
+            for one in range(2)
+            for sizes in ((16, 4096), (4096, 16))
+        ),
+        result("gone", problem=asked(16, 4096)),
+    ]
+    assert {(choice.problem["m"], choice.types) for choice in best(rows, [], ANY)} == {
+        (16, "f16*f16+f32=f16 tnn"), (16, "f16*f16+f32=f16 tnt"),
+    }  # fmt: skip
+
+
+def test_a_prediction_takes_in_other_forms_and_says_how_to_ask() -> None:
+    rows = [
+        *(result("n", 1.0, problem=asked(16, n)) for n in (2048, 4096)),
+        *(result("t", 0.5, problem=asked(n, 16), config=TNT) for n in (2048, 4096)),
+        *(result("n", 9.0, problem=asked(n, 16)) for n in (2048, 4096)),
+        *(result("t", 9.0, problem=asked(16, n), config=TNT) for n in (2048, 4096)),
+    ]
+    choices = best(rows, [problem(16, n=3000)], ANY, predict=True)
+    by_types = {choice.types: choice for choice in choices}
+    assert by_types.keys() == {"f16*f16+f32=f16 tnn", "f16*f16+f32=f16 tnt"}
+    tnn = by_types["f16*f16+f32=f16 tnn"]
+    assert tnn.winner and (tnn.winner.kernel, tnn.exchanged) == ("t", True)
+    assert (dict(tnn.problem), tnn.kernel_problem) == (asked(16, 3000), asked(3000, 16))
+    assert {(one["m"], one["n"]) for one in tnn.predicted_from[:2]} == {(16, 2048), (16, 4096)}
+
+
+def test_kernels_of_one_signature_are_predicted_for_it_alone() -> None:
+    rows = [result("n", problem=asked(16, 4096)), result("n", problem=asked(4096, 16))]
+    (choice,) = best(rows, [problem(16, n=3000)], ANY, predict=True)
+    assert (choice.types, choice.exchanged) == ("f16*f16+f32=f16 tnn", False)
+
+
+def test_a_vector_is_predicted_from_matrices() -> None:
+    rows = [result("n", 1.0, problem=asked(16, 4096)), result("t", 0.5, problem=asked(4096, 16), config=TNT)]
+    (choice,) = best(rows, [problem(1, n=4096)], ANY, predict=True)
+    assert (choice.types, choice.exchanged) == ("f16*f16+f32=f16 *n*", True)
+    assert choice.kernel_problem == asked(4096, 1)

@@ -61,6 +61,15 @@ def test_another_key_of_the_same_kernel_is_compared() -> None:
     assert compare([result()], [result(ms=2.0, parameters={"order": 1})]).missing == 1
 
 
+def test_a_kernel_is_compared_with_itself_as_it_was_asked() -> None:
+    """Both forms compute the same; one being slower than the other was is no regression."""
+    flat, tall = ({**result().problem, "m": m, "n": n} for m, n in ((16, 128), (128, 16)))
+    old = [result(ms=1.0, problem=tall), result("other", 2.0, problem=flat)]
+    assert compare(old, [result(ms=2.0, problem=flat)]).missing == 2
+    compared = compare(old, [result(ms=2.0, problem=flat), result(ms=1.0, problem=tall)])
+    assert (compared.same, compared.missing, compared.regressed) == (1, 1, False)
+
+
 def test_the_command_exits_with_1_on_a_regression(folder: BuildFolder) -> None:
     put(str(folder.path / "old.sqlite"), result("a"), result("b"), result("c"))
     new = [result("a", 1.5), result("b", 0.5), result("c")]

@@ -18,6 +18,7 @@ from test_plan import plan, target
 from test_results import CONFIG, H200, record, result
 
 from cutlass_ninja.contests import Query
+from cutlass_ninja.manifest import Problem
 from cutlass_ninja.report import contents, heat, page, rows, text
 from cutlass_ninja.report.contents import Contents
 from cutlass_ninja.results import Result
@@ -180,6 +181,50 @@ def test_gpus_are_contests_of_their_own_and_named() -> None:
     assert "measured on NVIDIA H200, NVIDIA L4" in shown and "GPU-2" in shown
     assert "f16*f16+f32=f16 tnn, NVIDIA L4" in shown
     assert ", NVIDIA H200" not in Texts(page.render(report(result()))).texts
+
+
+def in_forms() -> list[Result]:
+    """A kernel as it stands, one that is faster exchanged, and one that failed so."""
+    flat, tall = ({**result().problem, "m": m, "n": n} for m, n in ((16, 128), (128, 16)))
+    tnt = {**CONFIG, "layout_c": "t"}
+    return [
+        result("as it stands", 1.0, problem=flat),
+        result("turned", 0.5, problem=tall, config=tnt),
+        result("dead", None, problem=tall, config=tnt),
+        replace(BASELINE, problem=flat),
+    ]
+
+
+def test_exchanged_kernels_are_ranked_with_the_others_and_marked() -> None:
+    figures = data(*in_forms())
+    (contest,) = figures["contests"]
+    assert (contest["title"], contest["types"]) == ("m=16 n=128 k=64", "f16*f16+f32=f16 tnn")
+    assert (names(figures), contest["exchanged"]) == (["turned", "as it stands"], [0])
+    assert [figures["texts"][status] for _, status, _ in contest["undone"]] == ["crashed (exchanged)"]
+    assert "turned  (exchanged)" in Texts(page.render(report(*in_forms()))).texts
+
+
+def test_tables_and_csv_say_what_is_exchanged() -> None:
+    lines = told(*in_forms()).splitlines()
+    (winner,) = (line for line in lines if "(exchanged)" in line)
+    assert winner.startswith("m=16 n=128 k=64  f16*f16+f32=f16 tnn  (NVIDIA H200)  turned (exchanged)")
+    assert [line.split()[1] for line in lines if line.endswith("exchanged")] == ["turned"]
+    marks = {row["kernel"]: row["exchanged"] for row in csv.DictReader(io.StringIO(rows.as_csv(report(*in_forms()))))}
+    assert marks == {"as it stands": "", "turned": "yes", "dead": "yes", "cublaslt": ""}
+
+
+def test_what_is_asked_for_decides_from_where_it_is_seen() -> None:
+    made = in_forms()
+    (contest,) = contents.of_results(made, BOTH, [Problem("gemm", dict(made[1].problem))]).contests
+    assert (contest.title, contest.types) == ("m=128 n=16 k=64", "f16*f16+f32=f16 tnt")
+    assert [contest.exchanged(one) for one in contest.order] == [False, True]
+
+
+def test_what_is_seen_in_two_forms_is_counted_once() -> None:
+    made = [result("n"), result("t", config={**CONFIG, "layout_c": "t"}), result("dead", None)]
+    found = report(*made)
+    assert [contest.types for contest in found.contests] == ["f16*f16+f32=f16 tnn", "f16*f16+f32=f16 tnt"]
+    assert [trouble.count for trouble in found.troubles] == [1]
 
 
 WRONG = [{"data": "normal", "metric": "relative_frobenius", "error": 0.25, "tolerance": 0.001}]
