@@ -9,8 +9,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from conftest import Ran
+from conftest import BuildFolder, Ran
 from plain import NAMES, Project, copy_package
+from test_results import CONFIG, put, result
 
 import cutlass_ninja
 from cutlass_ninja import baseline, toolchain
@@ -115,6 +116,31 @@ def test_json_holds_what_was_done_and_the_best(project: Project) -> None:
     assert told["summary"]["measured"] >= 3 and told["summary"]["undone"] == 0
     assert {choice["gpu"] for choice in told["best"]} == {"Plain GPU"}
     assert all(choice["percent_of_peak"] is None and choice["factor"] is None for choice in told["best"])
+
+
+def test_a_vector_is_measured_in_both_forms_by_every_kernel(project: Project) -> None:
+    ran = profiled(project, "--problem", "m=1,n=32,k=64")
+    asked = [json.loads(problem) for _, problem, *_ in rows(project)]
+    assert sorted((one["m"], one["n"]) for one in asked) == [(1, 32)] * 3 + [(32, 1)] * 3
+    assert "3 of them with A and B exchanged, which computes the same from the same memory\n" in ran.err
+    (choice,) = json.loads(project.generate("best", "--problem", "m=1,n=32,k=64", "--json").out)
+    assert choice["signature"] == "f16*f16+f32=f16 *n*"
+    assert (choice["problem"]["m"], choice["problem"]["n"]) == (1, 32)
+    assert choice["kernel_problem"]["m"] == (32 if choice["exchanged"] else 1)
+
+
+def test_best_says_that_a_kernel_is_to_be_asked_otherwise(folder: BuildFolder) -> None:
+    tall = {**result().problem, "m": 4096, "n": 16, "split_k_slices": 1}
+    put(
+        str(folder.path / "cache/results.sqlite"),
+        result("t", problem=tall, config={**CONFIG, "layout_c": "t"}),
+        result("n", 2.0, problem={**tall, "m": 16, "n": 4096}),
+    )
+    ran = folder.generate("best", "--problem", "m=16,n=4096,k=64")
+    assert ran.code == 0, ran.err
+    (line,) = ran.out.splitlines()[1:]
+    assert line.startswith("m=16 n=4096 k=64 f16*f16+f32=f16 tnn  t ")
+    assert line.endswith("  exchanged: m=4096 n=16 k=64")
 
 
 def test_results_survive_a_rebuild_and_a_changed_kernel_has_its_own(project: Project) -> None:

@@ -130,3 +130,25 @@ def test_a_build_is_profiled_and_the_best_named(build: Callable[[str], BuildFold
     # The baseline takes part if its library is there; that it is not is said.
     assert (choice["factor"] is not None) == ("baseline: cuBLASLt" in ran.out + ran.err)
     assert "m=512 n=512 k=512" in folder.generate("best").out
+
+
+def test_kernels_of_exchanged_layouts_compete(build: Callable[[str], BuildFolder]) -> None:
+    """A tnt kernel computes the tnn problem with A and B exchanged, and the other way round."""
+    flat, tall = {"m": 16, "n": 512, "k": 512}, {"m": 512, "n": 16, "k": 512}
+    text = with_values(AMPERE, arch="native", layout="[tnn, tnt]")
+    folder = build(text + "problems:\n  - {m: 16, n: 512, k: 512}\n")
+    ran = folder.generate("profile", "--no-baseline", "--json")
+    assert ran.code == 0, ran.err
+    layouts = {row["kernel_key"]: "tn" + row["config"]["layout_c"] for row in kept(folder)}
+    measured = [(layouts[row["kernel_key"]], row["problem"]["m"], row["verification"]) for row in kept(folder)]
+    assert sorted(set(measured)) == [(layout, m, "passed") for layout in ("tnn", "tnt") for m in (16, 512)]
+    choices = json.loads(folder.generate("best", "--json").out)
+    assert choices == json.loads(ran.out)["best"]
+    assert [choice["signature"].split()[-1] for choice in choices] == ["tnn", "tnt"]
+    for choice in choices:
+        asked = [(choice["key"], choice["exchanged"], choice["kernel_problem"])]
+        asked += [(one["key"], one["exchanged"], one["kernel_problem"]) for one in choice["ties"]]
+        assert choice["compared"] == 2 and flat.items() <= choice["problem"].items()
+        for key, exchanged, problem in asked:
+            assert exchanged == (layouts[key] != choice["signature"].split()[-1])
+            assert (tall if exchanged else flat).items() <= problem.items()
