@@ -29,7 +29,7 @@ from typing import Any
 from . import clock, entries
 from .contenders import Contender, Gpu
 from .manifest import Problem
-from .problems import canonical, text
+from .problems import canonical, once, text
 from .progress import Progress
 from .ranking import decisive, group, within
 from .results import OURS, Result, Results, with_rounds
@@ -135,9 +135,10 @@ class Sweep:
         progress: Progress,
     ) -> None:
         self._contenders = {contender.key: contender for contender in contenders}
-        exchanged = list(entries.exchanged(contenders, problems))
+        each, asked = list(self._contenders.values()), once(problems)
+        exchanged = list(entries.exchanged(each, asked))
         # A kernel that is lost to a problem's other form shall have been asked for the problems themselves.
-        self._entries = [*entries.native(contenders, problems), *exchanged]
+        self._entries = [*entries.native(each, asked), *exchanged]
         self._exchanged = {(contender.key, canonical(problem.values)) for contender, problem in exchanged}
         self._problems = {(one.operation, canonical(one.values)): one for _, one in self._entries}
         self._shapes = {one: entries.shape(problem) for one, problem in self._problems.items()}
@@ -211,13 +212,9 @@ class Sweep:
                 gpu = max(peers, key=lambda gpu: (known[gpu], -loads[gpu]))
                 chosen[shape].add(gpu)
                 loads[gpu] += 1
+        shapes = [self._shapes[problem.operation, canonical(problem.values)] for _, problem in self._entries]
         return {
-            gpu: [
-                (contender, problem)
-                for contender, problem in self._entries
-                if gpu in chosen[self._shapes[problem.operation, canonical(problem.values)]]
-            ]
-            for gpu in self._gpus
+            gpu: [entry for entry, shape in zip(self._entries, shapes) if gpu in chosen[shape]] for gpu in self._gpus
         }
 
     def _first(self, gpu: Gpu, share: Sequence[entries.Entry]) -> Iterator[Task]:

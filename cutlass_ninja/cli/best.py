@@ -27,7 +27,8 @@ The fastest kernel for each problem, out of what `cutlass-ninja profile` measure
 verified count. A line for each combination of types and layouts, and for each GPU model.
 
 factor: the time of the baseline (cuBLASLt) over that of the kernel. ties: kernels that may be as fast; the difference
-is within chance or 0.5 %."""
+is within chance or 0.5 %. exchanged: the kernel computes the transposed problem, which lies in the same memory: call
+it for the problem that is named, with A and B exchanged."""
 
 _EPILOG = "exit codes: 0 fine; 1 a problem has no verified kernel; 2 wrong input or call"
 

@@ -45,8 +45,9 @@ Ctrl-C, the same command goes on where it stopped.
 
 First every kernel is verified and timed briefly. What is within 20 % of the best for its problem is tried with other
 run-time parameters; what is within 10 % is measured until the standard error is small; and what is within 3 % is
-measured again in turns, together with cuBLASLt, before one is called the best. A kernel that crashes, hangs or gives
-nonsense costs its own remaining problems and nothing else."""
+measured again in turns, together with cuBLASLt, before one is called the best. Where a kernel can stand in for others
+with A and B exchanged, as the transposed problem lies in the same memory, it is measured so, too. A kernel that
+crashes, hangs or gives nonsense costs its own remaining problems and nothing else."""
 
 _EPILOG = (
     "exit codes: 0 fine; 1 a result was wrong or a kernel failed; 2 wrong input or call; 3 no GPU; 130 interrupted"
