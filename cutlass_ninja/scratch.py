@@ -85,7 +85,7 @@ def _create(parent: str, prefix: str) -> Held:
 
 
 def lock(descriptor: int) -> bool:
-    """Take the flock on an open folder unless somebody else holds it; says whether it was taken."""
+    """Take the flock on an open file or folder unless somebody else holds it; says whether it was taken."""
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import json
 import re
+import signal
 import sqlite3
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -14,8 +17,10 @@ from plain import NAMES, Project, copy_package
 from test_results import CONFIG, put, result
 
 import cutlass_ninja
-from cutlass_ninja import baseline, toolchain
+from cutlass_ninja import baseline, gpu_lock, toolchain
+from cutlass_ninja.contenders import Gpu
 from cutlass_ninja.errors import InputError
+from cutlass_ninja.results import Place
 from cutlass_ninja.toolchain import Toolchain
 
 Start = Callable[..., Project]
@@ -230,6 +235,46 @@ def test_wrong_calls_are_one_line(arguments: list[str], code: int, message: str,
     ran = project.generate("profile", "--no-baseline", *arguments)
     assert (ran.code, ran.out, ran.err.count("\n")) == (code, "", 1)
     assert message in ran.err
+
+
+PLAIN_GPU = Gpu(0, Place("Plain GPU", "GPU-0", "", "13.0"))
+WAITING = "waiting: another cutlass-ninja measures on GPU 0 (Plain GPU)\n"
+
+
+@pytest.fixture
+def waiting(project: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Project:
+    """The project, with a folder for temporary files that only this test has."""
+    (tmp_path / "tmp").mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "tmp"))
+    project.environment["TMPDIR"] = str(tmp_path / "tmp")
+    return project
+
+
+def started(project: Project) -> subprocess.Popen[str]:
+    """A profile that waits for the GPU."""
+    process = project.start(sys.executable, "-m", "cutlass_ninja", "profile", "--no-baseline")
+    assert process.stderr is not None
+    assert process.stderr.readline() == WAITING
+    return process
+
+
+def test_two_profiles_take_turns_on_a_gpu(waiting: Project) -> None:
+    with gpu_lock.hold([PLAIN_GPU], print):
+        both = [started(waiting) for _ in range(2)]
+        assert rows(waiting) == []
+    told = [process.communicate(timeout=60)[1] for process in both]
+    assert [process.returncode for process in both] == [0, 0]
+    # The second began when the first had measured everything.
+    assert sorted(re.findall(r", (\d) known before", "".join(told))) == ["0", "3"]
+
+
+def test_a_profile_that_waits_can_be_interrupted(waiting: Project) -> None:
+    with gpu_lock.hold([PLAIN_GPU], print):
+        process = started(waiting)
+        process.send_signal(signal.SIGINT)
+        _, told = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert told == "interrupted: what was measured is kept; the same command goes on from here\n"
 
 
 def test_without_a_build(folder: Project, tools: Toolchain) -> None:

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from fnmatch import fnmatchcase
 from types import FrameType
 
-from .. import baseline, choose, clock, contenders, generate, problems, results, store
+from .. import baseline, choose, clock, contenders, generate, gpu_lock, problems, results, store
 from ..contests import Query
 from ..errors import BuildError, InputError, MachineError
 from ..manifest import Problem
@@ -41,7 +41,7 @@ from .choices import table
 _DESCRIPTION = """\
 Run the built profilers over the manifests' problems on the GPUs of this machine, and keep what they measure in
 cache/results.sqlite. What has been measured there on the same GPU, with the same driver, is not measured again: after
-Ctrl-C, the same command goes on where it stopped.
+Ctrl-C, the same command goes on where it stopped. Two runs on one GPU take turns.
 
 First every kernel is verified and timed briefly. What is within 20 % of the best for its problem is tried with other
 run-time parameters; what is within 10 % is measured until the standard error is small; and what is within 3 % is
@@ -75,7 +75,7 @@ def run(arguments: Sequence[str]) -> int:
     with results.open_results(options.results, write=True) as opened:
         sweep = Sweep([*built, *rivals], wanted, gpus, opened, _sweep_options(options), progress)
         try:
-            with _interruptible():
+            with _interruptible(), gpu_lock.hold(gpus, say):
                 summary = sweep.run()
         except Interrupted as interrupted:
             say("interrupted: what was measured is kept; the same command goes on from here")
