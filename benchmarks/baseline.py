@@ -16,12 +16,10 @@ from __future__ import annotations
 import argparse
 import json
 import math
-import os
-import subprocess
-import sys
-import time
 from pathlib import Path
 from typing import Any
+
+from sweeping import build, profile
 
 from cutlass_ninja import results
 
@@ -51,28 +49,6 @@ def main() -> None:
     if "exhaustive" in options.steps:
         told["exhaustive"] = exhaustive(folder)
     print(json.dumps(told, indent=1))
-
-
-def build(folder: Path, manifest: str, jobs: int) -> float:
-    """Seconds that building took; nothing where all is in the cache."""
-    started = time.monotonic()
-    run([*ninja_command("-C", str(folder)), manifest])
-    command = ["ninja", "-C", str(folder), "-k", "0", *([f"-j{jobs}"] if jobs else [])]
-    subprocess.run(command, check=False, stdout=sys.stderr)
-    return round(time.monotonic() - started, 1)
-
-
-def profile(folder: Path, name: str, *flags: str) -> dict[str, Any]:
-    """What `profile --json` says of a sweep into a file of its own, with the seconds that it took."""
-    file = (folder / f"{name}.sqlite").absolute()
-    file.unlink(missing_ok=True)
-    started = time.monotonic()
-    told: dict[str, Any] = json.loads(
-        run([*ninja_command("profile", "-C", str(folder)), "--json", "--results", str(file), *flags])
-    )
-    told["summary"]["wall_s"] = round(time.monotonic() - started, 1)
-    (folder / f"{name}.json").write_text(json.dumps(told))
-    return told
 
 
 def compared(told: dict[str, Any]) -> dict[str, Any]:
@@ -178,18 +154,6 @@ def identity_of(choice: dict[str, Any]) -> tuple[str, str]:
 
 def geometric_mean(values: list[float]) -> float | None:
     return math.exp(sum(map(math.log, values)) / len(values)) if values else None
-
-
-def ninja_command(*words: str) -> list[str]:
-    return [sys.executable, "-m", "cutlass_ninja", *words]
-
-
-def run(command: list[str]) -> str:
-    """A command's output; its messages go on. It may exit with 1: a kernel failed, which the output says."""
-    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, env=os.environ)
-    if done.returncode not in (0, 1):
-        sys.exit(f"{' '.join(command)} ended with exit status {done.returncode}")
-    return done.stdout
 
 
 if __name__ == "__main__":
