@@ -93,6 +93,10 @@ def test_percent_of_peak() -> None:
         ("NVIDIA H200", {"element_a": "bf16", "opcode_class": "tensorop"}, 989.4),
         ("NVIDIA H200", {"element_a": "f32", "opcode_class": "tensorop"}, 494.7),
         ("NVIDIA H200", {"element_a": "f32", "opcode_class": "simt"}, 66.9),
+        ("NVIDIA H200", {"element_a": "f64", "opcode_class": "tensorop"}, 66.9),
+        ("NVIDIA H200", {"element_a": "f64", "opcode_class": "simt"}, 33.5),
+        ("NVIDIA H200", {"element_a": "f32", "math_operation": "multiply_add_fast_bf16"}, 989.4),
+        ("NVIDIA H200", {"element_a": "f32", "math_operation": "multiply_add_fast_f32"}, pytest.approx(164.9)),
         ("NVIDIA H200", {"element_a": "e4m3", "opcode_class": "tensorop"}, 1978.9),
         (
             "NVIDIA GeForce RTX 4090",
