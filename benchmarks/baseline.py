@@ -1,10 +1,11 @@
 """Our best kernels beside cuBLASLt, and how far the figures can be trusted: everything on this machine's GPU.
 
     python benchmarks/baseline.py [--folder DIR] [--manifest benchmarks/hopper_f16.yaml] [--jobs N]
-        [--cublaslt libcublasLt.so.13] [--steps build sweep repeat exhaustive]
+        [--cublaslt libcublasLt.so.13] [--layouts tnn nnn] [--steps build sweep repeat exhaustive]
 
   build       builds the manifest in the folder; what is in its cache already is used
-  sweep       with the baseline: the winner, its rate and the factor for each problem, and geometric means
+  sweep       with the baseline: the winner, its rate and the factor for each problem, and geometric means, of the
+              layouts that are asked for: what kernels of others do is to compute these with A and B exchanged
   repeat      sweeps again from scratch: whether the same kernels win as in the last `sweep`, how far medians differ
   exhaustive  sweeps the TN kernels on two problems, quickly and exhaustively: whether coarse passes and finals find the
               same, and the time that they save
@@ -25,7 +26,12 @@ from cutlass_ninja import results
 
 HERE = Path(__file__).parent
 EXHAUSTIVE = ("m=1024,n=1024,k=1024", "m=4096,n=4096,k=4096")
+LAYOUTS = ["tnn", "nnn"]
 LONG_MS = 0.05
+SHOWN = (
+    "signature", "kernel", "parameters", "exchanged", "median_ms", "tflop_per_s", "percent_of_peak",
+    "baseline_median_ms", "baseline_parameters", "factor",
+)  # fmt: skip
 STEPS = ["build", "sweep", "repeat", "exhaustive"]
 
 
@@ -34,6 +40,7 @@ def main() -> None:
     parser.add_argument("--folder", default="build-baseline")
     parser.add_argument("--manifest", default=str(HERE / "hopper_f16.yaml"))
     parser.add_argument("--steps", nargs="+", choices=STEPS, default=STEPS)
+    parser.add_argument("--layouts", nargs="+", default=LAYOUTS)
     parser.add_argument("--jobs", type=int, default=0)
     parser.add_argument("--cublaslt", default="")
     options = parser.parse_args()
@@ -43,7 +50,7 @@ def main() -> None:
     if "build" in options.steps:
         told["build_s"] = build(folder, options.manifest, options.jobs)
     if "sweep" in options.steps:
-        told["sweep"] = compared(profile(folder, "first", *library))
+        told["sweep"] = compared(profile(folder, "first", *library), options.layouts)
     if "repeat" in options.steps:
         told["repeat"] = repeated(folder, profile(folder, "second", *library)["best"])
     if "exhaustive" in options.steps:
@@ -51,17 +58,13 @@ def main() -> None:
     print(json.dumps(told, indent=1))
 
 
-def compared(told: dict[str, Any]) -> dict[str, Any]:
-    """Our winners beside the baseline."""
-    best = told["best"]
+def compared(told: dict[str, Any], layouts: list[str]) -> dict[str, Any]:
+    """Our winners beside the baseline, for some layouts."""
+    best = [choice for choice in told["best"] if any(of_layout(choice, layout) for layout in layouts)]
     rows = [
         {
             "problem": "x".join(str(choice["problem"][name]) for name in "mnk"),
-            **{name: choice[name] for name in ("signature", "kernel", "parameters", "median_ms", "tflop_per_s")},
-            **{
-                name: choice[name]
-                for name in ("percent_of_peak", "baseline_median_ms", "baseline_parameters", "factor")
-            },
+            **{name: choice[name] for name in SHOWN},
             "ties": len(choice["ties"]),
             "wrong": choice["wrong"],
         }
@@ -149,7 +152,13 @@ def problem_text(choice: dict[str, Any]) -> str:
 
 
 def identity_of(choice: dict[str, Any]) -> tuple[str, str]:
-    return results.canonical(choice["problem"]), results.canonical(choice["parameters"])
+    return results.canonical(choice["kernel_problem"]), results.canonical(choice["parameters"])
+
+
+def of_layout(choice: dict[str, Any], layout: str) -> bool:
+    """Whether the signature, `f16*f16+f32=f16 tn*`, says this layout, or that it makes no difference."""
+    said = str(choice["signature"]).split()[1]
+    return all(one in ("*", other) for one, other in zip(said, layout, strict=True))
 
 
 def geometric_mean(values: list[float]) -> float | None:
