@@ -14,6 +14,7 @@ from conftest import ROOT
 
 from cutlass_ninja import generate
 from cutlass_ninja.arch import ARCHS
+from cutlass_ninja.choose import Choice
 from cutlass_ninja.generate import Request
 from cutlass_ninja.manifest import load
 from cutlass_ninja.operations import OPERATIONS
@@ -62,7 +63,7 @@ LAYER = {
     "stride_h": 1,
     "stride_w": 1,
 }
-CHOICE = {
+CHOICE: dict[str, Any] = {
     "problem": {**LAYER, "groups": 1}, "kernel": "conv", "parameters": {"split_k_slices": 1}, "median_ms": 0.02,
     "tflop_per_s": 400.0, "compared": 13, "wrong": 0, "ties": [], "gpu": "NVIDIA H200", "driver": "580.1",
 }  # fmt: skip
@@ -70,6 +71,7 @@ CHOICE = {
 
 def test_a_layer_beside_cudnn(conv2d: ModuleType) -> None:
     peer = {"version": 91002, "torch": "2.9", "layers": [{"median_ms": 0.025, "plausible": True}]}
+    assert CHOICE.keys() <= Choice("conv2d", {}, None).to_json().keys()
     told = conv2d.compared([CHOICE], peer)
     assert told["cudnn"] == {"version": 91002, "torch": "2.9"}
     (row,) = told["layers"]
@@ -78,7 +80,7 @@ def test_a_layer_beside_cudnn(conv2d: ModuleType) -> None:
 
 
 def test_a_layer_without_a_right_kernel(conv2d: ModuleType) -> None:
-    lost = {**CHOICE, "kernel": None, "median_ms": None, "tflop_per_s": None, "wrong": 13}
+    lost = Choice("conv2d", CHOICE["problem"], None, wrong=13).to_json()
     (row,) = conv2d.compared([lost], {"layers": [{"median_ms": 0.025}]})["layers"]
     assert (row["verified"], row["factor"], row["cudnn"]["tflop_per_s"]) == (False, None, None)
 
