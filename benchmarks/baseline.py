@@ -4,8 +4,8 @@
         [--cublaslt libcublasLt.so.13] [--layouts tnn nnn] [--steps build sweep repeat exhaustive]
 
   build       builds the manifest in the folder; what is in its cache already is used
-  sweep       with the baseline: the winner, its rate and the factor for each problem, and geometric means, of the
-              layouts that are asked for: what kernels of others do is to compute these with A and B exchanged
+  sweep       with the baseline, for the layouts that are asked for: the winner, its rate and the factors for each
+              problem, beside the best that cuBLASLt offers and beside what it takes by itself, and geometric means
   repeat      sweeps again from scratch: whether the same kernels win as in the last `sweep`, how far medians differ
   exhaustive  sweeps the TN kernels on two problems, quickly and exhaustively: whether coarse passes and finals find the
               same, and the time that they save
@@ -45,26 +45,34 @@ def main() -> None:
     parser.add_argument("--cublaslt", default="")
     options = parser.parse_args()
     folder = Path(options.folder)
-    library = ["--cublaslt", options.cublaslt] if options.cublaslt else []
+    flags = ["--layouts", ",".join(options.layouts)]
+    if options.cublaslt:
+        flags += ["--cublaslt", options.cublaslt]
     told: dict[str, Any] = {}
     if "build" in options.steps:
         told["build_s"] = build(folder, options.manifest, options.jobs)
     if "sweep" in options.steps:
-        told["sweep"] = compared(profile(folder, "first", *library), options.layouts)
+        told["sweep"] = compared(profile(folder, "first", *flags), measured(folder / "first.sqlite"))
     if "repeat" in options.steps:
-        told["repeat"] = repeated(folder, profile(folder, "second", *library)["best"])
+        told["repeat"] = repeated(folder, profile(folder, "second", *flags)["best"])
     if "exhaustive" in options.steps:
         told["exhaustive"] = exhaustive(folder)
     print(json.dumps(told, indent=1))
 
 
-def compared(told: dict[str, Any], layouts: list[str]) -> dict[str, Any]:
-    """Our winners beside the baseline, for some layouts."""
-    best = [choice for choice in told["best"] if any(of_layout(choice, layout) for layout in layouts)]
+def compared(told: dict[str, Any], found: dict[tuple[str, str, str], results.Result]) -> dict[str, Any]:
+    """Our winners beside the baseline's best, and beside what it takes by itself."""
+    best = told["best"]
+    by_itself = {
+        (result.identity[1], result.form.types): result.median_ms or math.nan
+        for result in found.values()
+        if result.provider != results.OURS and result.parameters == {"algorithm": 0}
+    }
     rows = [
         {
             "problem": "x".join(str(choice["problem"][name]) for name in "mnk"),
             **{name: choice[name] for name in SHOWN},
+            "factor_by_itself": factor_of(by_itself, choice),
             "ties": len(choice["ties"]),
             "wrong": choice["wrong"],
         }
@@ -80,6 +88,9 @@ def compared(told: dict[str, Any], layouts: list[str]) -> dict[str, Any]:
         "geometric_mean": geometric_mean(list(factors.values())),
         "geometric_mean_m_1024_up": geometric_mean(large),
         "least_factor": min(factors.values(), default=None),
+        "geometric_mean_by_itself": geometric_mean(
+            [row["factor_by_itself"] for row in rows if row["factor_by_itself"]]
+        ),
     }
 
 
@@ -138,6 +149,11 @@ def exhaustive(folder: Path) -> dict[str, Any]:
     }
 
 
+def factor_of(times: dict[tuple[str, str], float], choice: dict[str, Any]) -> float | None:
+    time = times.get((results.canonical(choice["problem"]), choice["signature"]))
+    return time / choice["median_ms"] if time and choice["median_ms"] else None
+
+
 def measured(path: Path) -> dict[tuple[str, str, str], results.Result]:
     with results.open_results(str(path), write=False) as opened:
         return {result.identity: result for result in opened.all() if result.verified}
@@ -153,12 +169,6 @@ def problem_text(choice: dict[str, Any]) -> str:
 
 def identity_of(choice: dict[str, Any]) -> tuple[str, str]:
     return results.canonical(choice["kernel_problem"]), results.canonical(choice["parameters"])
-
-
-def of_layout(choice: dict[str, Any], layout: str) -> bool:
-    """Whether the signature, `f16*f16+f32=f16 tn*`, says this layout, or that it makes no difference."""
-    said = str(choice["signature"]).split()[1]
-    return all(one in ("*", other) for one, other in zip(said, layout, strict=True))
 
 
 def geometric_mean(values: list[float]) -> float | None:

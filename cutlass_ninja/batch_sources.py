@@ -1,6 +1,7 @@
 """The sources of a batch: one translation unit for the device halves of its kernels, one for their host halves.
 
-Each kernel's files are put into a namespace of its own, with their #includes moved before all of them.
+Each kernel's files are put into a namespace of its own, with their #includes moved before all of them, and before
+these the macros by which a kernel wants CUTLASS's headers.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ STUBS = "cutlass_ninja/host_stubs.h"
 _INCLUDE = re.compile(r'\s*#\s*include\s*(?:"([^"]+)"|<[^>]+>)')
 _ONCE = re.compile(r"\s*#\s*pragma\s+once\b")
 _DEFINITION = re.compile(r"#define (\w+)")
+_SWITCH = re.compile(r"^#define \w+$", re.MULTILINE)
 _MAIN = "cutlass_ninja_main"
 
 Texts = Mapping[str, str]
@@ -60,7 +62,13 @@ def _namespace(key: str) -> str:
     return f"kernel_{key}"
 
 
+def _switches(texts: Texts) -> list[str]:
+    """The macros that a kernel's header defines before its #includes."""
+    return _SWITCH.findall(texts["kernel.h"].partition("#include")[0])
+
+
 def _unit(kernels: Mapping[str, Texts], entry: str, omitted: Sequence[str], first: Sequence[str]) -> str:
+    switches = dict.fromkeys(switch for texts in kernels.values() for switch in _switches(texts))
     includes = dict.fromkeys(first)
     bodies = []
     for key, texts in kernels.items():
@@ -68,7 +76,7 @@ def _unit(kernels: Mapping[str, Texts], entry: str, omitted: Sequence[str], firs
         macros = [f"#undef {name}" for name in (*_DEFINITION.findall(texts[IDENTITY]), "main")]
         body = [f"namespace {_namespace(key)} {{", f"#define main {_MAIN}", *lines, "}", *macros]
         bodies.append("\n".join(body))
-    return "\n".join(includes) + "\n" + "\n".join(bodies) + "\n"
+    return "\n".join([*switches, *includes]) + "\n" + "\n".join(bodies) + "\n"
 
 
 def _lines(texts: Texts, key: str, name: str, done: set[str], includes: dict[str, None]) -> Iterator[str]:

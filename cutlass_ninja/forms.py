@@ -38,6 +38,16 @@ class Form:
         return signature.shown(json.loads(self.signature))
 
     @property
+    def layout(self) -> str:
+        """The signature's layouts in a word, such as `tn*`."""
+        return signature.layout(json.loads(self.signature))
+
+    def is_of_layout(self, layout: str) -> bool:
+        """Whether these are its layouts, as far as they matter."""
+        own = self.layout
+        return len(own) == len(layout) and all(one in (ANY, other) for one, other in zip(own, layout))
+
+    @property
     def values(self) -> dict[str, Any]:
         """The problem's values by name, in their order."""
         return ordered(self.operation, json.loads(self.problem))

@@ -38,11 +38,15 @@ def shown(config: Mapping[str, Any]) -> str:
     """A signature in a few words: `f16*f16+f32=f16 tnn`, with `*` for a layout that does not matter."""
     config = {"element_d": config.get("element_c", "?"), **config}
     elements = [str(config.get(f"element_{which}", "?")) for which in ("a", "b", "accumulator", "d")]
-    layout = "".join(str(config.get(f"layout_{which}", "")) for which in "abc") or str(config.get("layout", ""))
     extra = [str(value) for value in _remarkable(config).values()]
     if config.get("element_a") == "f32" and config.get("opcode_class") == "tensorop":
         extra.append("tf32")
-    return " ".join(["{}*{}+{}={}".format(*elements), layout, *extra])
+    return " ".join(["{}*{}+{}={}".format(*elements), layout(config), *extra])
+
+
+def layout(config: Mapping[str, Any]) -> str:
+    """The layouts of A, B and C in a word, `tnn`, or what all tensors have: `nhwc`."""
+    return "".join(str(config.get(f"layout_{which}", "")) for which in "abc") or str(config.get("layout", ""))
 
 
 def _remarkable(config: Mapping[str, Any]) -> dict[str, Any]:

@@ -55,8 +55,8 @@ _UNVERIFIED = "--verification-enabled=false"
 """For what has been verified already."""
 _VERIFICATION = ("verification", "verification_checks")
 _FINAL = ("--profiling-duration=200", "--warmup-duration=5", _UNVERIFIED)
-_MAX_SESSIONS = 8
-"""Processes that are kept waiting during the finals of one GPU: each holds some memory of it."""
+_MAX_SESSIONS = 16
+"""Processes that are kept waiting during the finals of one GPU, those of one final at least: each holds some memory."""
 
 _Identity = tuple[str, str, str]
 
@@ -72,6 +72,8 @@ class Options:
     """For one problem, with its verification."""
     force: bool = False
     retry_failed: bool = False
+    layouts: tuple[str, ...] = ()
+    """Of A, B and C: what is computed for others is of no interest; empty for all that kernels have."""
     exhaustive: bool = False
     """Everything to full precision, with all combinations of parameters."""
 
@@ -136,9 +138,10 @@ class Sweep:
     ) -> None:
         self._contenders = {contender.key: contender for contender in contenders}
         each, asked = list(self._contenders.values()), once(problems)
-        exchanged = list(entries.exchanged(each, asked))
+        native = list(entries.native(each, asked, options.layouts))
+        exchanged = list(entries.exchanged(each, asked, native))
         # A kernel that is lost to a problem's other form shall have been asked for the problems themselves.
-        self._entries = [*entries.native(each, asked), *exchanged]
+        self._entries = [*native, *exchanged]
         self._exchanged = {(contender.key, canonical(problem.values)) for contender, problem in exchanged}
         self._problems = {(one.operation, canonical(one.values)): one for _, one in self._entries}
         self._shapes = {one: entries.shape(problem) for one, problem in self._problems.items()}

@@ -39,6 +39,13 @@ def test_the_host_unit_has_stubs_first_and_no_device_half() -> None:
     assert unit.count("#define main cutlass_ninja_main\n") == unit.count("#undef main\n") == 2
 
 
+def test_macros_for_the_headers_come_before_all_of_them() -> None:
+    header = "#pragma once\n#ifndef WIDE\n#define WIDE\n#endif\n" + KERNELS[B]["kernel.h"] + "#define LATER\n"
+    kernels = {A: KERNELS[A], B: KERNELS[B] | {"kernel.h": header}}
+    assert device_unit(kernels).startswith('#define WIDE\n#include "cutlass/gemm.h"\n')
+    assert host_unit(kernels).startswith('#define WIDE\n#include "cutlass_ninja/host_stubs.h"\n')
+
+
 def test_lines_are_those_of_the_kernels_files() -> None:
     lines = device_unit(KERNELS).splitlines()
     place = lines.index("using Kernel = int;")

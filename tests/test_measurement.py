@@ -85,7 +85,7 @@ def test_a_steady_kernel_is_sampled_for_a_while(launch_ms: float, rules: Call) -
     done = sample(rules, launch_ms, duration_ms=10000)
     launches = done["samples"] * done["launches"]
     assert done["stop"] == "relative_stderr"
-    assert done["samples"] >= 16 and launches >= 50 and launches * launch_ms >= 20 * (1 - 1e-9)
+    assert done["samples"] >= 16 and launches >= 50 and launches * launch_ms >= 12 * (1 - 1e-9)
 
 
 def test_a_noisy_kernel_is_sampled_until_its_mean_is_known(rules: Call) -> None:
@@ -112,7 +112,7 @@ def test_a_burst_is_short_and_no_more_than_a_stream_can_queue(rules: Call) -> No
 
 def test_rests_grow_with_the_burst_and_while_the_gpu_is_slowed(rules: Call) -> None:
     assert rules("rests", 4, 0, 1, 1, 1, 1, 0, 1) == ["10", "20", "40", "80", "80", "10", "20"]
-    assert rules("rests", 1, 0) == ["10"]
+    assert rules("rests", 1, 0) == ["2.5"]
     assert rules("rests", 40, 0, 1) == ["100", "200"]
 
 

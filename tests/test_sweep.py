@@ -345,6 +345,14 @@ def test_a_problem_in_both_forms_is_asked_once(bench: Bench) -> None:
     assert len(best(list(results.values()), [gemm(4, 8), gemm(8, 4)], Query())) == 4
 
 
+def test_only_what_is_computed_for_certain_layouts_may_be_of_interest(bench: Bench) -> None:
+    kernels = [bench.kernel("n", 100), bench.kernel("t", 40, layout="tnt"), bench.kernel("u", 40, layout="ttt")]
+    _, results = bench.sweep(kernels, [(4, 8), (6, 6), (1, 8)], layouts=("tnn",))
+    vectors = {("n", 1, 8), ("t", 1, 8), ("n", 8, 1), ("t", 8, 1), ("u", 8, 1)}  # As *n* all of them.
+    assert set(bench.pairs()) == {("n", 4, 8), ("t", 8, 4), ("n", 6, 6), ("t", 6, 6)} | vectors
+    assert all(result.verified for result in results.values())
+
+
 def test_the_baseline_is_measured_as_the_problem_stands(bench: Bench) -> None:
     baselines = [bench.kernel(f"lt-{layout}", 50, layout=layout, provider="cuBLASLt") for layout in ("tnn", "tnt")]
     kernels = [bench.kernel("n", 100), bench.kernel("t", 20, layout="tnt"), *baselines]

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from fnmatch import fnmatchcase
 from types import FrameType
 
-from .. import baseline, choose, clock, contenders, generate, gpu_lock, problems, results, store
+from .. import baseline, choose, clock, contenders, entries, generate, gpu_lock, problems, results, signature, store
 from ..contests import Query
 from ..errors import BuildError, InputError, MachineError
 from ..manifest import Problem
@@ -65,6 +65,7 @@ def run(arguments: Sequence[str]) -> int:
     _say_unbuilt([target for target in targets if states[target.key].status is not Status.CACHED])
     if not built:
         raise BuildError("error: none of the kernels has been built; run ninja first")
+    _check_layouts(built, wanted, options.layouts)
     gpus = contenders.gpus(built[0], options.devices)
     rivals: list[contenders.Contender] = []
     if options.baseline:
@@ -80,7 +81,11 @@ def run(arguments: Sequence[str]) -> int:
         except Interrupted as interrupted:
             say("interrupted: what was measured is kept; the same command goes on from here")
             return interrupted.exit_code
-    chosen = choose.best(sweep.results(), wanted, Query(cache=options.cache))
+    chosen = [
+        choice
+        for choice in choose.best(sweep.results(), wanted, Query(cache=options.cache))
+        if choice.seen is None or not options.layouts or any(map(choice.seen.is_of_layout, options.layouts))
+    ]
     if options.json:
         print_json({"summary": summary.to_json(), "best": [choice.to_json() for choice in chosen]})
     else:
@@ -104,6 +109,13 @@ def _parse(arguments: Sequence[str]) -> argparse.Namespace:
         default=[],
         metavar="m=M,n=N,...",
         help="this problem, beside those of a MANIFEST that is given; [1,2] for a value: several",
+    )
+    parsed.add_argument(
+        "--layouts",
+        type=lambda text: tuple(text.split(",")),
+        default=(),
+        metavar="tnn,...",
+        help="compare kernels for problems of these layouts alone (default: all that kernels have)",
     )
     parsed.add_argument(
         "--devices", type=_ordinals, metavar="N,...", help="the GPUs by CUDA's ordinals (default: all that are visible)"
@@ -192,6 +204,12 @@ def _targets_of_manifests(options: argparse.Namespace, folder: str) -> list[Kern
     return list(generate.plan(asked, selection, tools, folder).kernels)
 
 
+def _check_layouts(built: Sequence[contenders.Contender], wanted: Sequence[Problem], layouts: Sequence[str]) -> None:
+    if not any(True for _ in entries.native(built, wanted, layouts)):
+        known = sorted({signature.layout(contender.config) for contender in built})
+        raise InputError(f"error: --layouts {','.join(layouts)}: no kernel has these; there are {', '.join(known)}")
+
+
 def _say_unbuilt(targets: Sequence[KernelTarget]) -> None:
     if targets:
         say(f"{counted(len(targets), 'kernel')} left out, which ninja has not built: {targets[0].label}...")
@@ -205,6 +223,7 @@ def _sweep_options(options: argparse.Namespace) -> Options:
         timeout_s=options.timeout,
         force=options.force,
         retry_failed=options.retry_failed,
+        layouts=options.layouts,
         exhaustive=options.exhaustive,
     )
 

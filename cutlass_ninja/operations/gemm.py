@@ -229,6 +229,7 @@ def template_values(config: Config, arch: Arch) -> Mapping[str, Any]:
             "math_element": "void",
             "stream_k": config["tile_scheduler"] == "StreamK",
             "portable_cluster": sm90.is_portable(config),
+            "extended_mma": sm90.needs_extended_mma(config),
         }
     return values
 

@@ -17,6 +17,8 @@ from . import epilogue as epilogues
 from .operation import Config, Violation
 
 _MMA_M = 64
+_MMA_N = (8, 16, 32, 64, 96, 128, 192, 256)
+"""The widths of wgmma that cute/arch/mma_sm90.hpp chooses among unless CUTE_SM90_EXTENDED_MMA_SHAPES_ENABLED."""
 _TMA_BYTES = 16
 _CP_ASYNC_BYTES = 4
 _MAX_CLUSTER = 16
@@ -243,3 +245,8 @@ def _shared_memory_violations(config: Config, arch: Arch) -> Iterator[Violation]
 def is_portable(config: Config) -> bool:
     """Whether every GPU of the architecture can launch this cluster, without the non-portable attribute."""
     return math.prod(config["cluster_shape"]) <= _PORTABLE_CLUSTER
+
+
+def needs_extended_mma(config: Config) -> bool:
+    """Whether CUTLASS takes several narrow wgmma for a row of the tile unless it is told of all that there are."""
+    return config["threadblock_shape"][1] not in _MMA_N

@@ -43,7 +43,7 @@ bool TopClock::reached(std::optional<double> mhz) const { return !mhz || *mhz >=
 
 double Rests::after(double burst_ms, bool slowed) {
   times_ = slowed ? std::min(2 * times_, kMostTimes) : 1;
-  return times_ * pace_.rest_ms * std::max(burst_ms / pace_.burst_ms, 1.0);
+  return times_ * pace_.rest_ms * burst_ms / pace_.burst_ms;
 }
 
 Sampling::Sampling(SamplingPlan const& plan, double launch_ms)

@@ -13,7 +13,8 @@ namespace cutlass_ninja {
 /// follows what was run before. In short bursts with pauses a kernel always gets the same clock.
 struct Pace {
   double burst_ms;  ///< about the GPU time that is queued at once
-  double rest_ms;   ///< how long the GPU is left alone after such a burst; 0: not at all
+  double
+      rest_ms;  ///< how long the GPU is left alone after such a burst, in proportion after others
 };
 
 /// What a measurement must reach.
@@ -110,7 +111,7 @@ class Sampling {
   static constexpr double kSampleMs = 0.5;
   static constexpr int64_t kMinSamples = 16;
   static constexpr int64_t kMostReduced = 4 * kMinSamples;
-  static constexpr double kCoveredMs = 20;
+  static constexpr double kCoveredMs = 12;
   /// What is queued at once: with what a launch may need beside its kernel, and a sample beside its
   /// launches, it stays below the 1024 entries of a stream's queue.
   static constexpr int64_t kMaxQueued = 256, kMaxQueuedSamples = 32;

@@ -1,6 +1,13 @@
 // {{ name }}
 #pragma once
 
+{% if extended_mma -%}
+// For one wgmma of N = {{ threadblock_shape[1] }}, where CUTLASS would take several of a usual N.
+#ifndef CUTE_SM90_EXTENDED_MMA_SHAPES_ENABLED
+#define CUTE_SM90_EXTENDED_MMA_SHAPES_ENABLED
+#endif
+
+{% endif -%}
 // In this order: CUTLASS 3.5's epilogues compile only after its kernels.
 #include "cutlass/gemm/kernel/gemm_universal.hpp"
 
