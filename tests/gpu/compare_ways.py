@@ -1,9 +1,11 @@
 """Compares kernels compiled in batches with the same kernels compiled one by one: are they equally fast?
 
     python tests/gpu/compare_ways.py --json ways.json configs/gemm_sm80.yaml configs/gemm_sm90.yaml
+    python tests/gpu/compare_ways.py --folder ways --step build --arch sm_90a configs/gemm_sm80.yaml ...
+    python tests/gpu/compare_ways.py --folder ways --step compare --json ways.json
 
-Builds a sample of each manifest both ways for this GPU, and times each kernel in turns, batched and single, several
-times over. Prints, for each kernel, the ratio of the medians of all runs; exits with 1 if one is off by more than 2 % or
+Builds a sample of each manifest both ways, for this GPU or for --arch, where there is none; and times each kernel in
+turns, batched and single, several times over. Prints, for each kernel, the ratio of the medians of all runs; exits with 1 if one is off by more than 2 % or
 if the ratios have one side (a sign test at 1 %).
 """
 
@@ -21,7 +23,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-from verify_kernels import arguments, build, listed, sample
+from verify_kernels import NATIVE, arguments, build, sample
 
 TOLERANCE = 0.02
 WAYS = ("batched", "single")
@@ -29,25 +31,39 @@ WAYS = ("batched", "single")
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("manifests", nargs="+")
+    parser.add_argument("manifests", nargs="*")
+    parser.add_argument("--folder", help="build there instead of in a temporary folder")
+    parser.add_argument("--step", choices=("build", "compare"), help="this alone (default: both)")
+    parser.add_argument("--arch", default=NATIVE)
     parser.add_argument("--per-manifest", type=int, default=10, help="kernels of each manifest (default: 10)")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--json", metavar="FILE")
     options = parser.parse_args()
-    names = [name for path in options.manifests for name in sample(path, options.per_manifest, False)]
     with tempfile.TemporaryDirectory() as temporary:
-        with ThreadPoolExecutor() as pool:
-            built = pool.map(lambda way: build(arguments(options.manifests, names, way), f"{temporary}/{way}"), WAYS)
-        if not all(built):
+        folder = Path(options.folder or temporary)
+        if options.step != "compare" and not build_both(options, folder):
             return 1
-        labels = [row["label"] for row in listed(arguments(options.manifests, names, WAYS[0]), f"{temporary}/batched")]
-        pairs = [compare(label, temporary, options.rounds) for label in labels]
+        if options.step == "build":
+            return 0
+        labels = sorted(path.name for path in (folder / WAYS[0] / "cache" / "bin").iterdir())
+        pairs = [compare(label, folder, options.rounds) for label in labels]
     if options.json:
         Path(options.json).write_text(json.dumps(pairs, indent=1))
     return report(pairs)
 
 
-def compare(label: str, folder: str, rounds: int) -> dict[str, Any]:
+def build_both(options: argparse.Namespace, folder: Path) -> bool:
+    """Whether all kernels compile, both ways."""
+    names = [name for path in options.manifests for name in sample(path, options.per_manifest, False, options.arch)]
+
+    def build_way(way: str) -> bool:
+        return build(arguments(options.manifests, names, way, options.arch), str(folder / way))
+
+    with ThreadPoolExecutor() as pool:
+        return all(list(pool.map(build_way, WAYS)))
+
+
+def compare(label: str, folder: Path, rounds: int) -> dict[str, Any]:
     """A kernel's medians in ms, both ways, each round in another order."""
     medians: dict[str, list[float]] = {way: [] for way in WAYS}
     for place in range(rounds):

@@ -30,6 +30,8 @@ from cutlass_ninja import arch, generate
 from cutlass_ninja.generate import Request
 from cutlass_ninja.kernel import Kernel
 
+NATIVE = "native"
+
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -58,9 +60,9 @@ def main() -> int:
     return report(results) or (0 if complete else 1)
 
 
-def sample(path: str, count: int, everything: bool) -> list[str]:
+def sample(path: str, count: int, everything: bool, arch_name: str = NATIVE) -> list[str]:
     """The names of the kernels that together show the most pairs of values, each value at least once; or all."""
-    kernels = dict(generate.select(native_request([path])).kernels)
+    kernels = dict(generate.select(arch_request([path], arch_name)).kernels)
     if everything:
         return list(kernels)
     pairs = {name: frozenset(itertools.combinations(facets(kernel), 2)) for name, kernel in kernels.items()}
@@ -84,17 +86,17 @@ def facets(kernel: Kernel) -> list[tuple[str, str]]:
     return [(field, str(value)) for field, value in kernel.config.items()]
 
 
-def native_request(manifests: Sequence[str], names: Sequence[str] = ()) -> Request:
-    return Request(manifests, archs=[one.name for one in arch.native()], only=names)
+def arch_request(manifests: Sequence[str], arch_name: str) -> Request:
+    return Request(manifests, archs=[one.name for one in arch.native()] if arch_name == NATIVE else [arch_name])
 
 
-def arguments(manifests: Sequence[str], names: Sequence[str], compile: str) -> list[str]:
+def arguments(manifests: Sequence[str], names: Sequence[str], compile: str, arch_name: str = NATIVE) -> list[str]:
     return [
         *manifests,
         "--compile",
         compile,
         "--arch",
-        "native",
+        arch_name,
         *itertools.chain.from_iterable(("--only", name) for name in names),
     ]
 
