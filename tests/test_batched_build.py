@@ -10,13 +10,13 @@ import shutil
 import signal
 import sys
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import Ran, find_ninja
+from conftest import BuildFolder, Ran, find_ninja
 from kernels import AMPERE, HOPPER
 from plain import MANIFEST, NAMES, Project, copy_package
 
@@ -173,11 +173,18 @@ def test_a_kernel_of_cutlass_has_the_same_bytes_alone_and_in_a_batch(
 def test_a_kernel_of_hopper_has_the_same_bytes_alone_and_in_a_batch(
     package: Path, tmp_path: Path, tools: Toolchain
 ) -> None:
-    text = HOPPER.replace("[64, 64, 64]", "[[64, 64, 64], [64, 128, 64], [128, 128, 64]]")
+    text = HOPPER.replace("[64, 64, 64]", "[[64, 64, 64], [64, 80, 64], [128, 128, 64]]")
     alone = real_contents(text, tmp_path / "alone", package, [1])
     batch = real_contents(text, tmp_path / "batch", package, [3])
     assert len(alone) == 1 and len(batch) == 3
     assert alone.items() <= batch.items()
+
+
+@pytest.mark.wide
+def test_a_row_of_an_unusual_tile_is_one_wgmma(build: Callable[..., BuildFolder]) -> None:
+    folder = build(HOPPER.replace("[64, 64, 64]", "[64, 80, 64]"), "--keep-scratch")
+    (ptx,) = folder.path.glob("scratch/**/batch.ptx")
+    assert set(re.findall(r"wgmma\.mma_async\.\S*\.(m\d+n\d+k\d+)", ptx.read_text())) == {"m64n80k16"}
 
 
 # What is recorded.

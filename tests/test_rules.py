@@ -110,6 +110,11 @@ def test_ampere(values: dict[str, str], line: str, tmp_path: Path) -> None:
             "10:43: error: tile N is 264; wgmma needs a multiple of 8 from 16 to 256",
         ),
         (
+            {"tile_description": "{threadblock_shape: [64, 40, 64]}"},
+            "10:43: error: tile N is 40; TMA's tiles of a column-major B need a multiple of 16, or CuTe's Stride "
+            "Divisibility Condition fails",
+        ),
+        (
             {"tile_description": "{threadblock_shape: [64, 64, 40]}"},
             "10:43: error: tile K is 40; wgmma on f16 needs a multiple of 16",
         ),

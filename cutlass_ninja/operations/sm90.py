@@ -169,6 +169,12 @@ def _tile_violations(config: Config) -> Iterator[Violation]:
         yield Violation(field, f"tile M is {m}; a cooperative kernel's two warp groups need a multiple of 128")
     if n % 8 or not 16 <= n <= 256:
         yield Violation(field, f"tile N is {n}; wgmma needs a multiple of 8 from 16 to 256")
+    elif n % 16 and config["layout_b"] == "n" and KERNEL_SCHEDULES[config["kernel_schedule"]].tma:
+        yield Violation(
+            field,
+            f"tile N is {n}; TMA's tiles of a column-major B need a multiple of 16, or CuTe's Stride Divisibility "
+            "Condition fails",
+        )
     step = 256 // ELEMENTS[config["element_a"]].bits
     if k % step:
         yield Violation(field, f"tile K is {k}; wgmma on {config['element_a']} needs a multiple of {step}")
