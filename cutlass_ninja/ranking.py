@@ -40,7 +40,7 @@ def of_each_kernel(results: Iterable[Result]) -> list[Result]:
 def decisive(results: Iterable[Result]) -> list[Result]:
     """Without those that were measured coarsely, if there are others.
 
-    A GPU slows down in the first tenths of a second of hard work, so that what was measured briefly looks faster.
+    What was measured briefly, with shorter rests, is known less well and would win by chance.
     """
     found = list(results)
     return [result for result in found if result.verified and result.precision != "coarse"] or found

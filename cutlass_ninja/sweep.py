@@ -49,7 +49,10 @@ REPEATS = 3
 UNDONE = ("failed", "crashed", "timed_out", "incorrect", "skipped")
 """The statuses of what did not work; --retry-failed measures it again."""
 
-_COARSE = ("--relative-stderr=2", "--profiling-duration=40", "--warmup-duration=5", "--warmup-iterations=3")
+_COARSE = (
+    "--relative-stderr=2", "--profiling-duration=40", "--rest-duration=4", "--warmup-duration=5",
+    "--warmup-iterations=3",
+)  # fmt: skip
 _COARSE_AT_LEAST = "--min-iterations=8"
 _UNVERIFIED = "--verification-enabled=false"
 """For what has been verified already."""
