@@ -1,7 +1,7 @@
 """What compiling a kernel costs: as CUTLASS's library does it, as a file with a main, single and batched.
 
     python benchmarks/build_cost.py --cutlass-checkout DIR [--gemm80 24] [--gemm90 24] [--conv80 24] [--sample 6]
-                                    [-j 1] [--cold N] [--json FILE]
+                                    [-j 1] [--cold N] [--memory SIZE] [--json FILE]
 
 For each kind of the shipped configs' kernels, all in one run, each compiler process with its children:
 
@@ -106,13 +106,14 @@ def main() -> None:
     parser.add_argument("-j", dest="jobs", metavar="J", type=int, default=1)
     parser.add_argument("--cold", metavar="N", type=int, default=0)
     parser.add_argument("--cold-single", metavar="K", type=int, default=0)
+    parser.add_argument("--memory", metavar="SIZE", help="as cutlass-ninja's, where memory grows as it is used")
     parser.add_argument("--curand", metavar="DIR", type=Path)
     parser.add_argument("--json", metavar="FILE", type=Path)
     options = parser.parse_args()
     checkout = Checkout.at(options.cutlass_checkout)
     os.environ["CUTLASS_PATH"] = str(checkout.folder)
     with tempfile.TemporaryDirectory() as temporary:
-        bench = Bench(Path(temporary), checkout, options.curand)
+        bench = Bench(Path(temporary), checkout, options.curand, options.memory)
         figures = cold(bench, options) if options.cold else compare(bench, options)
     if options.json:
         about = {"cpu": platform.processor() or platform.machine(), "cores": memory.cores()}
@@ -226,9 +227,10 @@ class Cores:
 class Bench:
     """The folder in which everything is built."""
 
-    def __init__(self, folder: Path, checkout: Checkout, curand: Path | None) -> None:
+    def __init__(self, folder: Path, checkout: Checkout, curand: Path | None, memory: str | None) -> None:
         self._folder = folder
         self._checkout = checkout
+        self._flags = ["--memory", memory] if memory else []
         self._toolchain = toolchain.find()
         self._curand = curand_include(self._toolchain, curand)
         print(self._toolchain.summary(), flush=True)
@@ -292,7 +294,7 @@ class Bench:
     def _generated(self, manifest: Mapping[str, Any], way: str, core: int | None = None) -> Path:
         folder = self._new()
         (folder / "manifest.yaml").write_text(json.dumps(manifest))  # JSON is YAML.
-        run([sys.executable, "-m", "cutlass_ninja", "--compile", way, "manifest.yaml"], folder, core)
+        run([sys.executable, "-m", "cutlass_ninja", "--compile", way, *self._flags, "manifest.yaml"], folder, core)
         return folder
 
     @property

@@ -54,6 +54,8 @@ class Request:
     template: str | None = None
     keep_scratch: bool = False
     compile: str = BATCHED
+    memory_bytes: int | None = None
+    """What the machine is taken to have."""
 
 
 @dataclass(frozen=True)
@@ -147,13 +149,15 @@ def write(request: Request, selection: Selection, plan: Plan, template: str, sta
     """
     _check_folder(os.getcwd())
     states = store.survey(plan.kernels)
+    memory_bytes = memory.memory_bytes() if request.memory_bytes is None else request.memory_bytes
     text = buildfile.render(
         template,
         plan,
-        batches.plan_batches(plan, states, memory.memory_bytes(), memory.cores()),
+        batches.plan_batches(plan, states, memory_bytes, memory.cores()),
         name=template_path(request),
         builddir=store.CACHE if store.is_writable() else None,
         keep_scratch=request.keep_scratch,
+        memory_bytes=memory_bytes,
     )
     commands = buildfile.compile_commands(plan)
     with writing(store.CACHE):
@@ -261,6 +265,8 @@ def _command(request: Request, build_folder: str) -> tuple[str, ...]:
         command.append("--keep-scratch")
     if request.compile != BATCHED:
         command += ["--compile", request.compile]
+    if request.memory_bytes is not None:
+        command += ["--memory", str(request.memory_bytes)]
     return tuple(command)
 
 

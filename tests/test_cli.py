@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shlex
 import subprocess
 import sys
@@ -14,7 +15,7 @@ import pytest
 from conftest import CONFIGS, ROOT, BuildFolder
 from kernels import AMPERE, HOPPER, with_values
 
-from cutlass_ninja import __version__, arch, cli, toolchain
+from cutlass_ninja import __version__, arch, cli, memory, toolchain
 from cutlass_ninja.arch import ARCHS
 from cutlass_ninja.errors import MachineError
 from cutlass_ninja.toolchain import Toolchain
@@ -56,6 +57,15 @@ def no_tools(monkeypatch: pytest.MonkeyPatch) -> None:
 
 WRONG_CALLS = [
     ([], f"error: the following arguments are required: MANIFEST {SEE_HELP}"),
+    (
+        ["--memory", "much", "ampere.yaml"],
+        "error: argument --memory: 'much' is no size; write bytes, or 500M or 10G (powers of 1000), or 10Gi (of 1024) "
+        + SEE_HELP,
+    ),
+    (
+        ["--memory", "64", "ampere.yaml"],
+        f"error: argument --memory: '64': expected at least 1.0 GB, which nvcc needs {SEE_HELP}",
+    ),
     (["--colour", "ampere.yaml"], f"error: unrecognized arguments: --colour {SEE_HELP}"),
     (["ampere.yaml", "-C"], f"error: argument -C: expected one argument {SEE_HELP}"),
     (["nowhere.yaml"], "nowhere.yaml: error: no such file"),
@@ -116,6 +126,18 @@ def test_a_template_of_ones_own(call: Call, tmp_path: Path) -> None:
     build = Path("build.ninja").read_text()
     assert build.endswith("# mine\n")
     assert "--template my.in" in build
+
+
+@pytest.mark.usefixtures("tools")
+def test_memory_is_what_the_user_says(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(memory, "cores", lambda: 16)
+    depths = []
+    for size in ("5G", "500G"):
+        assert call("--memory", size, "hopper.yaml")[0] == 0
+        build = Path("build.ninja").read_text()
+        depths.append(int(re.search(r"pool heavy\n  depth = (\d+)", build)[1]))  # type: ignore[index]
+        assert f"--memory {size.replace('G', '000000000')}" in build
+    assert depths == [1, 18]
 
 
 @pytest.mark.usefixtures("tools")

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any, NoReturn
 
-from .. import __version__
+from .. import __version__, units
 from ..arch import ARCHS, NATIVE
 from ..errors import BuildError, InputError
 from ..generate import Request
@@ -18,6 +18,8 @@ from ..kernel import BATCHED, WAYS
 from ..places import nearest
 from ..plan import Plan
 from ..store import PLAN
+
+_LEAST_MEMORY = 1_000_000_000
 
 
 class _Parser(argparse.ArgumentParser):
@@ -92,6 +94,12 @@ def add_generator(to: argparse.ArgumentParser) -> None:
     add_compile(to)
     to.add_argument("--template", metavar="FILE", help="use this instead of build.ninja.in")
     to.add_argument("--keep-scratch", action="store_true", help="leave every compile's scratch folder behind")
+    to.add_argument(
+        "--memory",
+        type=_memory,
+        metavar="SIZE",
+        help="let compiles run at once as on a machine with so much memory: 64G (default: what this one has)",
+    )
     to.add_argument("--retry-failed", action="store_true", help="compile again what failed with the same key")
     to.add_argument("--json", action="store_true", help="print the kernels as JSON, as `list --json` does")
     to.add_argument("--version", action="version", version=f"cutlass-ninja {__version__}")
@@ -108,7 +116,18 @@ def request(options: argparse.Namespace) -> Request:
         template=getattr(options, "template", None),
         keep_scratch=getattr(options, "keep_scratch", False),
         compile=getattr(options, "compile", None) or BATCHED,
+        memory_bytes=getattr(options, "memory", None),
     )
+
+
+def _memory(text: str) -> int:
+    try:
+        size = units.size(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+    if size < _LEAST_MEMORY:
+        raise argparse.ArgumentTypeError(f"{text!r}: expected at least {units.shown(_LEAST_MEMORY)}, which nvcc needs")
+    return size
 
 
 def current_request(options: argparse.Namespace) -> Request:

@@ -10,7 +10,7 @@
 #   sweep, repeat, exhaustive    benchmarks/baseline.py          conv2d      benchmarks/conv2d.py
 # PYTHON: the interpreter [python3]; TORCH_PYTHON: one that has PyTorch [PYTHON]; FOLDER: where to build [a new one], of
 # which f16/ and ways/, if they are there, are what another machine has built;
-# CUTLASS_CHECKOUT: for `cold`, see benchmarks/build_cost.py; CUBLASLT: the library, where it is not found by itself.
+# CUTLASS_CHECKOUT, MEMORY: for `cold`, see benchmarks/build_cost.py; CUBLASLT: the library, where it is not found by itself.
 # Exits with 1 if a step failed; the others are run all the same.
 set -u
 out=$1
@@ -30,7 +30,8 @@ run_step() {
         $([[ -d $folder/ways ]] && echo --step compare) configs/gemm_sm80.yaml configs/gemm_sm90.yaml
       ;;
     cold)
-      "$python" benchmarks/build_cost.py --cutlass-checkout "${CUTLASS_CHECKOUT:?}" --cold 200 --cold-single 80 --json "$json"
+      "$python" benchmarks/build_cost.py --cutlass-checkout "${CUTLASS_CHECKOUT:?}" --cold 200 --cold-single 80 \
+        ${MEMORY:+--memory "$MEMORY"} --json "$json"
       ;;
     sweep | repeat | exhaustive)
       "$python" benchmarks/baseline.py --folder "$folder/f16" ${CUBLASLT:+--cublaslt "$CUBLASLT"} \
