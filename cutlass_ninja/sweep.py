@@ -18,10 +18,10 @@ from __future__ import annotations
 import statistics
 import threading
 import time
-from collections import Counter, OrderedDict, defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from itertools import product
 from typing import Any
@@ -34,6 +34,7 @@ from .progress import Progress
 from .ranking import decisive, group, within
 from .results import OURS, Result, Results, with_rounds
 from .session import LostError, Session, StoppedError
+from .sessions import Waiting, one_after_the_other
 
 SEARCHED = 0.20
 PROMISING = 0.10
@@ -317,8 +318,12 @@ class Sweep:
             by_kernel: dict[str, list[Task]] = {}
             for task in tasks[gpu]:
                 by_kernel.setdefault(task.contender.key, []).append(task)
-            for own in by_kernel.values():
-                self._measure(gpu, own, precision)
+            kernels = [own[0].contender for own in by_kernel.values()]
+            # The start of a process disturbs what is measured meanwhile; not more than a coarse pass allows for.
+            ahead = 1 if precision == "coarse" else 0
+            with closing(one_after_the_other(lambda one: self._session(gpu, one), kernels, ahead)) as sessions:
+                for own, session in zip(by_kernel.values(), sessions):
+                    self._measure(gpu, own, precision, session)
 
         self._everywhere(name, total, work)
 
@@ -343,13 +348,11 @@ class Sweep:
                 spent = self.summary.seconds.get(name, 0.0) + time.monotonic() - started
                 self.summary.seconds[name] = round(spent, 3)
 
-    def _measure(self, gpu: Gpu, tasks: Sequence[Task], precision: str) -> None:
-        """Measure one kernel's tasks; once its process is lost, the rest is skipped."""
+    def _measure(self, gpu: Gpu, tasks: Sequence[Task], precision: str, session: Session | LostError) -> None:
+        """Measure one kernel's tasks by its process, and end it; once the process is lost, the rest is skipped."""
         flags = (*_COARSE, _COARSE_AT_LEAST) if precision == "coarse" else self._options.flags
-        try:
-            session = self._session(gpu, tasks[0].contender)
-        except LostError as lost:
-            return self._lose(gpu, tasks, precision, lost)
+        if isinstance(session, LostError):
+            return self._lose(gpu, tasks, precision, session)
         with session:
             for place, task in enumerate(tasks):
                 started = time.monotonic()
@@ -394,7 +397,7 @@ class Sweep:
         """Measure finalists in rounds, in which they take turns, forwards and backwards."""
 
         def work(gpu: Gpu) -> None:
-            sessions = _Sessions(lambda contender: self._session(gpu, contender))
+            sessions = Waiting(lambda contender: self._session(gpu, contender), _MAX_SESSIONS)
             try:
                 for finalists in finals[gpu]:
                     self._final(gpu, finalists, sessions)
@@ -403,7 +406,7 @@ class Sweep:
 
         self._everywhere("finals", ROUNDS * sum(len(one) for groups in finals.values() for one in groups), work)
 
-    def _final(self, gpu: Gpu, finalists: Sequence[Result], sessions: _Sessions) -> None:
+    def _final(self, gpu: Gpu, finalists: Sequence[Result], sessions: Waiting) -> None:
         lines: dict[_Identity, list[dict[str, Any]]] = {result.identity: [] for result in finalists}
         flags = (*self._options.flags, *_FINAL)
         for turn in range(ROUNDS):
@@ -494,29 +497,3 @@ class Sweep:
 def _defaults(contender: Contender, problem: Problem) -> dict[str, int]:
     """The parameters that are used unless others are chosen."""
     return {name: choices[0] for name, choices in contender.choices(problem.values).items()}
-
-
-class _Sessions:
-    """The processes that wait for their turns; beyond _MAX_SESSIONS the one that has waited longest ends."""
-
-    def __init__(self, start: Callable[[Contender], Session]) -> None:
-        self._start = start
-        self._open: OrderedDict[str, Session] = OrderedDict()
-
-    def of(self, contender: Contender) -> Session:
-        """The contender's process. Raises LostError."""
-        session = self._open.pop(contender.key, None) or self._start(contender)
-        self._open[contender.key] = session
-        if len(self._open) > _MAX_SESSIONS:
-            self._open.popitem(last=False)[1].close()
-        return session
-
-    def forget(self, contender: Contender) -> None:
-        """End the contender's process."""
-        if session := self._open.pop(contender.key, None):
-            session.close()
-
-    def close(self) -> None:
-        """End all."""
-        while self._open:
-            self._open.popitem()[1].close()

@@ -9,6 +9,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from io import StringIO
 from itertools import product
 from pathlib import Path
@@ -182,6 +183,17 @@ def test_coarse_and_exhaustive_sweeps_agree(bench: Bench, tmp_path: Path) -> Non
     winners = [min(found.values(), key=lambda result: result.median_ms or 9) for found in (quick, slow)]
     assert winners[0].kernel == winners[1].kernel == "k100"
     assert quick_asked > 0
+
+
+def test_a_process_that_cannot_be_started_costs_its_kernel_alone(bench: Bench) -> None:
+    kernels = [bench.kernel("a", 100), bench.kernel("b", 100), bench.kernel("c", 100)]
+    kernels[1] = replace(kernels[1], command=("/nowhere",))
+    summary, results = bench.sweep(kernels, [1, 2])
+    assert {(kernel, result.status) for (kernel, _, _), result in results.items()} == {
+        ("a", "success"), ("b", "failed"), ("b", "skipped"), ("c", "success"),
+    }  # fmt: skip
+    assert of(results, "b").reason == "the profiler cannot be run: No such file or directory"
+    assert summary.undone == 2
 
 
 def test_the_second_run_measures_nothing(bench: Bench) -> None:
