@@ -23,6 +23,7 @@ class Contender:
     """A profiler, with what results say of its kernel."""
 
     kernel: str
+    """Its label: CUTLASS's name, with what tells it apart from others of the build that have the same."""
     key: str
     operation: str
     arch: str
@@ -93,7 +94,7 @@ def _contender(target: KernelTarget) -> Contender:
     folder = store.folder(target)
     record = json.loads(Path(folder, RECORD).read_bytes())
     return Contender(
-        kernel=target.kernel.name,
+        kernel=target.label,
         key=target.key,
         operation=target.kernel.operation,
         arch=target.kernel.arch,

@@ -196,6 +196,20 @@ def test_results_are_exported(project: Project) -> None:
     assert project.generate("diff", "old.json", "cache/results.sqlite").code == 0
 
 
+def test_kernels_of_one_name_are_told_apart(project: Project) -> None:
+    text = (project.path / "m.yaml").read_text()
+    project.write("m.yaml", text.replace("layout: tn\n    alignment: 8", "layout: [tnn, tnt]\n    alignment: 8"))
+    project.generated()
+    project.built()
+    profiled(project, "--only", "*x3_tn_align8*")
+    ran = json.loads(project.generate("results", "--export=json").out)
+    name = next(name for name, kernel in NAMES.items() if kernel == "ampere3")
+    labels = {row["kernel"] for row in ran}
+    assert labels == {f"{name}-layout_c_n", f"{name}-layout_c_t"}
+    assert all((project.path / "cache" / "bin" / label).exists() for label in labels)
+    profiled(project, "--only", f"{name}-layout_c_t", "--force")
+
+
 def test_what_ninja_has_not_built_is_left_out(project: Project) -> None:
     project.profiler("hopper").unlink()
     assert f"1 kernel left out, which ninja has not built: {HOPPER}" in profiled(project).err

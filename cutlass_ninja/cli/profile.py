@@ -169,7 +169,8 @@ def _selected(options: argparse.Namespace, folder: str) -> tuple[list[KernelTarg
         targets = [
             target
             for target in current_plan().kernels
-            if not options.only or any(fnmatchcase(target.kernel.name, glob) for glob in options.only)
+            if not options.only
+            or any(fnmatchcase(name, glob) for glob in options.only for name in (target.label, target.kernel.name))
         ]
         # Beside a copied cache there may be no manifest.
         found = [] if options.problem else problems.of_manifests(current_request(options).manifests)
