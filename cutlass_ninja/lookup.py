@@ -39,8 +39,13 @@ def best(
     problems = [Problem(operation, _complete(operation, values)) for values in given]
     path = results_file or os.path.join(folder, results.RESULTS)
     with results.open_results(path, write=False) as opened:
-        measured = opened.all()
+        measured = relevant(opened, problems, predict)
     return choose.best(measured, problems, Query(None if every else keys(folder), cache, gpu), predict=predict)
+
+
+def relevant(opened: results.Results, problems: Sequence[Problem], predict: bool) -> list[results.Result]:
+    """The results that a choice for these problems, or for all, depends on. Raises InputError, MachineError."""
+    return opened.of(problems) if problems and not predict else opened.all()
 
 
 def keys(folder: str) -> set[str] | None:

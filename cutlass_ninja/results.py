@@ -10,7 +10,7 @@ import json
 import os
 import sqlite3
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
@@ -19,7 +19,8 @@ from typing import Any
 from urllib.parse import quote
 
 from .errors import InputError, MachineError
-from .forms import Form, of_kernel
+from .forms import Form, exchanged_problem, of_kernel
+from .manifest import Problem
 from .problems import canonical, ordered
 from .store import CACHE
 
@@ -68,6 +69,8 @@ _MIGRATIONS = (
     """,
 )
 """The steps from each format of the file to the next; an empty file is of format 0."""
+_INDEX = "CREATE INDEX IF NOT EXISTS results_by_problem ON results (problem)"
+"""For `Results.of`; of no format, as a file without is merely slower."""
 FORMAT = len(_MIGRATIONS)
 """The format of the file that this version writes: PRAGMA user_version."""
 
@@ -177,10 +180,26 @@ class Results:
 
     def all(self) -> list[Result]:
         """Every result, in a fixed order. Raises InputError, MachineError."""
+        return self._selected("")
+
+    def of(self, problems: Iterable[Problem]) -> list[Result]:
+        """Those for some problems, in whichever form these were asked. Raises InputError, MachineError."""
+        forms = [form for problem in problems for form in (problem, exchanged_problem(problem)) if form]
+        texts = json.dumps(sorted({canonical(form.values) for form in forms}))
+        return self._selected("WHERE problem IN (SELECT value FROM json_each(?))", texts)
+
+    def operations(self) -> list[str]:
+        """The operation kinds of which there are results. Raises InputError, MachineError."""
+        with self._lock, _translated(self.path):
+            rows = self._connection.execute("SELECT DISTINCT operation FROM results ORDER BY operation")
+            return [str(row["operation"]) for row in rows]
+
+    def _selected(self, where: str, *values: str) -> list[Result]:
         order = "ORDER BY operation, problem, kernel, kernel_key, parameters, cache, gpu, gpu_uuid, driver, cuda"
         with self._lock, _translated(self.path):
             parsed = cache(json.loads)  # Of 50,000 rows most have a configuration and a problem that others have, too.
-            return [_result(row, parsed) for row in self._connection.execute(f"SELECT * FROM results {order}")]
+            rows = self._connection.execute(f"SELECT * FROM results {where} {order}", values)
+            return [_result(row, parsed) for row in rows]
 
 
 def open_results(path: str = RESULTS, *, write: bool) -> Results:
@@ -317,6 +336,7 @@ def _bring_up_to_date(path: str, connection: sqlite3.Connection, write: bool) ->
         found = _format(connection)
         for step in _MIGRATIONS[found:]:
             connection.execute(step)
+        connection.execute(_INDEX)
         if found < FORMAT:
             connection.execute(f"PRAGMA application_id = {_APPLICATION}")
             connection.execute(f"PRAGMA user_version = {FORMAT}")

@@ -18,6 +18,7 @@ from conftest import ROOT
 
 from cutlass_ninja import export_table, results
 from cutlass_ninja.errors import CutlassNinjaError, InputError, MachineError
+from cutlass_ninja.manifest import Problem
 from cutlass_ninja.results import Place, Result, open_results, with_rounds
 
 H200 = Place("NVIDIA H200", "GPU-1", "580.65.06", "13.0")
@@ -154,6 +155,19 @@ def refused(path: str, error: type[CutlassNinjaError], *, write: bool = True) ->
     assert (Path(path).read_bytes() if os.path.exists(path) else None) == before
     assert "\n" not in str(raised.value)
     return str(raised.value)
+
+
+def test_the_results_for_a_problem_are_those_of_both_its_forms(path: str) -> None:
+    exchanged = result("exchanged", problem=result(m=16).problem | {"m": 64, "n": 16})
+    put(path, result("other", m=128), exchanged, result("native", m=16), result("further", m=64))
+    asked = Problem("gemm", result(m=16).problem)
+    for index in ("kept", "lost"):
+        with open_results(path, write=False) as opened:
+            assert sorted(found.kernel for found in opened.of([asked])) == ["exchanged", "native"], index
+            assert opened.of([]) == [] and opened.operations() == ["gemm"]
+        connection = sqlite3.connect(path)
+        connection.execute("DROP INDEX IF EXISTS results_by_problem")
+        connection.close()
 
 
 @pytest.mark.parametrize("write", [True, False])

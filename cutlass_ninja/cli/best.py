@@ -40,11 +40,10 @@ def run(arguments: Sequence[str]) -> int:
     folder = build_folder(options.folder, create=False)
     os.chdir(folder)
     with results.open_results(options.results, write=False) as opened:
-        measured = opened.all()
-    kinds = sorted({result.operation for result in measured}) or list(OPERATIONS)
-    asked += problems.given(options.problem, kinds)
-    if not asked:
-        asked = _problems_of_build()
+        asked += problems.given(options.problem, opened.operations() or list(OPERATIONS))
+        if not asked:
+            asked = _problems_of_build()
+        measured = lookup.relevant(opened, asked, options.predict)
     query = Query(None if options.all else lookup.keys("."), options.cache, options.gpu)
     choices = choose.best(measured, asked, query, predict=options.predict)
     if options.json:
