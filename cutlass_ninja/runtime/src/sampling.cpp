@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <utility>
 
 namespace cutlass_ninja {
 namespace {
@@ -65,11 +64,18 @@ int64_t Sampling::next() const {
   return begun && (is_precise() || spent_ms_ >= plan_.duration_ms) ? 0 : queued;
 }
 
-void Sampling::add(double ms, std::optional<double> sm_clock_mhz, bool at_top_clock) {
+void Sampling::add(double ms, std::optional<double> sm_clock_mhz) {
   spent_ms_ += ms;
-  Sample const sample{ms / static_cast<double>(launches_per_sample_), sm_clock_mhz};
-  if (at_top_clock || reduced_clock_ || plan_.iterations > 0) return keep(sample);
-  reduced_.push_back(sample);
+  kept_.push_back({ms / static_cast<double>(launches_per_sample_), sm_clock_mhz});
+}
+
+void Sampling::set_aside(TopClock const& top) {
+  if (reduced_clock_ || plan_.iterations > 0) return;
+  auto const slow = std::stable_partition(kept_.begin(), kept_.end(), [&](Sample const& sample) {
+    return top.reached(sample.sm_clock_mhz);
+  });
+  reduced_.insert(reduced_.end(), slow, kept_.end());
+  kept_.erase(slow, kept_.end());
   if (static_cast<int64_t>(reduced_.size()) >= kMostReduced &&
       static_cast<int64_t>(kept_.size()) < kMinSamples) {
     accept_reduced();
@@ -85,28 +91,29 @@ void Sampling::finish() {
   if (kept_.empty() && !reduced_.empty()) accept_reduced();
 }
 
-void Sampling::keep(Sample const& sample) {
-  kept_.push_back(sample);
-  covered_ms_ += sample.ms * static_cast<double>(launches_per_sample_);
-  double const deviation = sample.ms - mean_;
-  mean_ += deviation / static_cast<double>(kept_.size());
-  squares_ += deviation * (sample.ms - mean_);
-}
-
 void Sampling::accept_reduced() {
   reduced_clock_ = true;
-  for (Sample const& sample : std::exchange(reduced_, {})) keep(sample);
+  kept_.insert(kept_.end(), reduced_.begin(), reduced_.end());
+  reduced_.clear();
 }
 
 double Sampling::relative_stderr() const {
   double const count = static_cast<double>(kept_.size());
   if (count < 2) return std::numeric_limits<double>::infinity();
-  return std::sqrt(squares_ / (count - 1) / count) / mean_;
+  double sum = 0, squares = 0;
+  for (Sample const& sample : kept_) sum += sample.ms;
+  double const mean = sum / count;
+  for (Sample const& sample : kept_) squares += (sample.ms - mean) * (sample.ms - mean);
+  return std::sqrt(squares / (count - 1) / count) / mean;
 }
 
 bool Sampling::is_precise() const {
+  double covered_ms = 0;
+  for (Sample const& sample : kept_) {
+    covered_ms += sample.ms * static_cast<double>(launches_per_sample_);
+  }
   return static_cast<int64_t>(kept_.size()) >= kMinSamples && launches() >= plan_.min_iterations &&
-         covered_ms_ >= std::min(kCoveredMs, plan_.duration_ms / 8) &&
+         covered_ms >= std::min(kCoveredMs, plan_.duration_ms / 8) &&
          relative_stderr() <= plan_.relative_stderr;
 }
 

@@ -72,10 +72,10 @@ struct Sample {
 /// There are enough samples when the relative standard error of their mean (their standard
 /// deviation over the square root of their number, over their mean) is at most the plan's, they are
 /// at least kMinSamples, hold the plan's min_iterations, and lasted kCoveredMs (or an eighth of the
-/// plan's duration, if that is less). Samples at less than the top clock are set aside. Where the
-/// GPU does not get there, so that kMostReduced were, these are what there is, and all count.
-/// Samples that are set aside or discarded count towards the duration only. Where a number of
-/// launches is asked for, none is set aside.
+/// plan's duration, if that is less). Samples at less than the top clock are set aside, also if it
+/// was only seen after them. Where the GPU does not get there again, so that kMostReduced were,
+/// these are what there is, and all count. Samples that are set aside or discarded count towards
+/// the duration only. Where a number of launches is asked for, none is set aside.
 class Sampling {
  public:
   /// `launch_ms` is about what one launch takes.
@@ -87,8 +87,10 @@ class Sampling {
   /// How many samples to take next, in one burst; 0 when there are enough.
   int64_t next() const;
 
-  /// Adds a sample that took `ms` in all, at the top clock or not.
-  void add(double ms, std::optional<double> sm_clock_mhz, bool at_top_clock);
+  /// Adds a sample that took `ms` in all.
+  void add(double ms, std::optional<double> sm_clock_mhz);
+  /// Sets aside what does not reach the top clock that has been seen so far.
+  void set_aside(TopClock const& top);
   /// Notes a sample that was taken while the GPU protected itself.
   void discard(double ms);
   /// Notes that the GPU was left alone.
@@ -118,7 +120,6 @@ class Sampling {
 
  private:
   int64_t launches() const { return static_cast<int64_t>(kept_.size()) * launches_per_sample_; }
-  void keep(Sample const& sample);
   void accept_reduced();
   bool is_precise() const;
 
@@ -128,8 +129,7 @@ class Sampling {
   std::vector<Sample> kept_, reduced_;
   bool reduced_clock_ = false;
   int64_t discarded_ = 0;
-  double spent_ms_ = 0, covered_ms_ = 0;
-  double mean_ = 0, squares_ = 0;  // Welford's: the mean, and the sum of squared deviations from it
+  double spent_ms_ = 0;
 };
 
 }  // namespace cutlass_ninja

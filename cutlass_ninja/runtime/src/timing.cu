@@ -182,16 +182,16 @@ Timing time_launches(WarmUp const& warm_up, SamplingPlan const& plan,
   watch.readings().clear();
 
   Sampling sampling(plan, launch_ms);
-  bool const paced = plan.pace.rest_ms > 0;
   while (int64_t const samples = sampling.next()) {
     std::vector<Measured> const burst = watch.burst(samples, sampling.launches_per_sample());
     for (Measured const& one : burst) {
       if (watch.throttled()) {
         sampling.discard(one.ms);
       } else {
-        sampling.add(one.ms, one.sm_clock_mhz, !paced || watch.top().reached(one.sm_clock_mhz));
+        sampling.add(one.ms, one.sm_clock_mhz);
       }
     }
+    if (plan.pace.rest_ms > 0) sampling.set_aside(watch.top());
     sampling.rest(watch.rest());
   }
   sampling.finish();

@@ -21,9 +21,10 @@ int copies(char** argv) {
   return 0;
 }
 
-/// sample ITERATIONS MIN_ITERATIONS RELATIVE_STDERR DURATION_MS LAUNCH_MS NOISE THROTTLED SLOW:
+/// sample ITERATIONS MIN_ITERATIONS RELATIVE_STDERR DURATION_MS LAUNCH_MS NOISE THROTTLED SLOW TOP:
 /// takes samples whose launches last LAUNCH_MS, alternately more and less by the fraction NOISE;
-/// the first THROTTLED bursts are discarded, the SLOW bursts after them were not at the top clock.
+/// the first THROTTLED bursts are discarded, the SLOW bursts after them were at 1320
+/// MHz instead of 1980; the warm-up has seen TOP MHz.
 int sample(char** argv) {
   double const launch_ms = std::atof(argv[4]), noise = std::atof(argv[5]);
   int throttled = std::atoi(argv[6]), slow = std::atoi(argv[7]);
@@ -31,6 +32,8 @@ int sample(char** argv) {
   Sampling sampling(
       {std::atoll(argv[0]), std::atoll(argv[1]), std::atof(argv[2]), std::atof(argv[3]), pace},
       launch_ms);
+  TopClock top;
+  top.see(std::atof(argv[8]));
   int64_t bursts = 0, largest = 0;
   double sign = 1;
   while (int64_t const samples = sampling.next()) {
@@ -42,12 +45,14 @@ int sample(char** argv) {
       if (throttled > 0) {
         sampling.discard(ms);
       } else {
-        bool const at_top_clock = slow <= 0;
-        sampling.add(at_top_clock ? ms : 1.5 * ms, at_top_clock ? 1980 : 1320, at_top_clock);
+        double const mhz = slow > 0 ? 1320 : 1980;
+        top.see(mhz);
+        sampling.add(ms * 1980 / mhz, mhz);
       }
       sign = -sign;
     }
     throttled > 0 ? --throttled : --slow;
+    sampling.set_aside(top);
     sampling.rest(pace.rest_ms);
   }
   sampling.finish();
