@@ -298,16 +298,19 @@ def _result(row: Any, parsed: Callable[[str], Any]) -> Result:
 def with_rounds(result: Result, lines: Sequence[Mapping[str, Any]], measured_at: str) -> Result:
     """A result whose figures are those of interleaved rounds, given as the profiler's lines.
 
-    The time is the median of the rounds' medians, the standard error that of their mean.
+    The time is the median of the rounds' medians, the standard error that of their mean; the conditions are the last
+    round's.
     """
     rounds = tuple(float(line["runtime_median_ms"]) for line in lines)
     mean = sum(rounds) / len(rounds)
     variance = sum((one - mean) ** 2 for one in rounds) / max(len(rounds) - 1, 1)
     ordered = sorted(rounds)
     median = (ordered[(len(rounds) - 1) // 2] + ordered[len(rounds) // 2]) / 2
+    conditions = [line["conditions"] or {} for line in lines]
     record = {
         **result.record,
-        **{name: lines[-1][name] for name in ("conditions", "launches_per_sample", "warmup_iterations", "stopped_by")},
+        **{name: lines[-1][name] for name in ("launches_per_sample", "warmup_iterations", "stopped_by")},
+        "conditions": {**conditions[-1], "reduced_clock": any(one.get("reduced_clock") for one in conditions)},
         **{
             name: sum(line[name] for line in lines) for name in ("samples", "discarded_samples", "profiling_iterations")
         },

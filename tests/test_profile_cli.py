@@ -220,7 +220,8 @@ def test_what_ninja_has_not_built_is_left_out(project: Project) -> None:
     ("arguments", "code", "message"),
     [
         (["--only", "nothing"], 2, "error: --only nothing matches none of the build's kernels"),
-        (["--layouts", "ttt,nnt"], 2, "error: --layouts ttt,nnt: no kernel has these; there are "),
+        (["--layouts", "tnn,ttt"], 2, "error: --layouts: no kernel has 'ttt'; there are tnn\n"),
+        (["--layouts", ""], 2, "error: --layouts: no kernel has ''; there are tnn\n"),
         (["--devices", "7"], 2, "error: --devices 7: this machine has the devices 0"),
         (
             ["--devices", "one"],

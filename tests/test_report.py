@@ -266,7 +266,13 @@ def test_a_problem_without_a_verified_kernel_is_shown() -> None:
 
 def test_the_environment_is_told() -> None:
     conditions = [
-        {"sm_clock_mhz": clock, "temperature_c": 50, "throttle_reasons": ["sw_power_cap"]} for clock in (1400, 1980)
+        {
+            "sm_clock_mhz": clock,
+            "reduced_clock": clock < 1980,
+            "temperature_c": 50,
+            "throttle_reasons": ["sw_power_cap"],
+        }
+        for clock in (1400, 1980)
     ]
     made = [
         result(name, record=record(1.0, conditions=condition), environment=ENVIRONMENT)
@@ -275,7 +281,7 @@ def test_the_environment_is_told() -> None:
     for shown in (told(*made, BASELINE), Texts(page.render(report(*made, BASELINE))).texts):
         for expected in (
             "NVIDIA H200", "GPU-1", "580.65.06", "13.0.88", "4.2.0", "cuBLASLt", "13.1.0", "1400 to 1980 MHz", "50 °C",
-            "sw_power_cap (3 results)", "60 kept, 3 set aside", "3: 3 success", "2026-01-01T00:00:00Z",
+            "sw_power_cap (3 results)", "at a reduced clock", "1 of 3 results", "60 kept, 3 set aside", "3: 3 success", "2026-01-01T00:00:00Z",
         ):  # fmt: skip
             assert expected in shown
 

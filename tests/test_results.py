@@ -250,6 +250,9 @@ def test_rounds_make_a_result_of_their_own() -> None:
     final = with_rounds(result(), lines, "2026-03-01T00:00:00Z")
     assert (final.precision, final.rounds, final.median_ms) == ("final", (1.0, 1.1, 1.2, 1.3), pytest.approx(1.15))
     assert final.record["samples"] == 80 and final.record["runtime_max_ms"] == 1.3
+    assert final.record["conditions"]["reduced_clock"] is False
+    lines[1]["conditions"]["reduced_clock"] = True
+    assert with_rounds(result(), lines, "").record["conditions"]["reduced_clock"] is True
     assert final.tflop_per_s == pytest.approx(2 / 1.15)
     # The standard deviation of the rounds is 0.1291, of their mean half of it.
     assert final.stderr_ms == pytest.approx(0.1291 / 2, rel=1e-3)

@@ -15,6 +15,7 @@ from .. import baseline, choose, clock, contenders, entries, generate, gpu_lock,
 from ..contests import Query
 from ..errors import BuildError, InputError, MachineError
 from ..manifest import Problem
+from ..places import quote
 from ..plan import KernelTarget
 from ..process import Interrupted
 from ..progress import Progress
@@ -206,9 +207,10 @@ def _targets_of_manifests(options: argparse.Namespace, folder: str) -> list[Kern
 
 
 def _check_layouts(built: Sequence[contenders.Contender], wanted: Sequence[Problem], layouts: Sequence[str]) -> None:
-    if not any(True for _ in entries.native(built, wanted, layouts)):
-        known = sorted({signature.layout(contender.config) for contender in built})
-        raise InputError(f"error: --layouts {','.join(layouts)}: no kernel has these; there are {', '.join(known)}")
+    for layout in layouts:
+        if next(entries.native(built, wanted, [layout]), None) is None:
+            known = sorted({signature.layout(contender.config) for contender in built})
+            raise InputError(f"error: --layouts: no kernel has {quote(layout)}; there are {', '.join(known)}")
 
 
 def _say_unbuilt(targets: Sequence[KernelTarget]) -> None:

@@ -57,6 +57,8 @@ def _conditions(results: Iterable[Result]) -> Iterable[Fact]:
     reasons = Counter(reason for one in conditions for reason in one.get("throttle_reasons") or ())
     if reasons:
         yield "clocks limited by", ", ".join(f"{reason} ({count} results)" for reason, count in reasons.most_common())
+    if reduced := sum(bool(one.get("reduced_clock")) for one in conditions):
+        yield "at a reduced clock", f"{reduced} of {len(conditions)} results"
 
 
 def _software(results: Iterable[Result]) -> Iterable[Fact]:
