@@ -63,12 +63,13 @@ def sample(
     iterations: int = 0,
     throttled: int = 0,
     slow: int = 0,
-    top: float = 0,
+    mhz: float = 1320,
+    interrupted: int = 0,
     **plan: float,
 ) -> dict[str, Any]:
     words = rules(
         "sample", iterations, plan.get("min_iterations", 50), plan.get("relative_stderr", 0.005),
-        plan.get("duration_ms", 1000), launch_ms, noise, throttled, slow, top,
+        plan.get("duration_ms", 1000), launch_ms, noise, throttled, slow, mhz, interrupted,
     )  # fmt: skip
     names = ("samples", "launches", "discarded", "bursts", "largest", "reduced_clock")
     return dict(zip(names, map(int, words))) | {"stderr": float(words[6]), "stop": words[7]}
@@ -117,25 +118,32 @@ def test_rests_grow_with_the_burst_and_while_the_gpu_is_slowed(rules: Call) -> N
     assert rules("rests", 40, 0, 1) == ["100", "200"]
 
 
-def test_a_clock_is_compared_with_the_highest_so_far(rules: Call) -> None:
-    assert rules("top", 1500, 1980, 1965, 1920, 0, 1925) == ["1", "1", "1", "0", "1", "1"]
-
-
-@pytest.mark.parametrize("top", [0, 1980])
-def test_samples_below_the_top_clock_are_set_aside_whenever_it_is_seen(top: float, rules: Call) -> None:
-    done = sample(rules, 1, slow=3, top=top)
+def test_samples_below_the_top_clock_are_set_aside_whenever_it_is_seen(rules: Call) -> None:
+    done = sample(rules, 1, slow=3)
     assert (done["discarded"], done["reduced_clock"], done["stop"]) == (12, 0, "relative_stderr")
     assert done["stderr"] == pytest.approx(0, abs=1e-9) and done["samples"] >= 50
-    assert sample(rules, 1, slow=3, top=top, iterations=20)["discarded"] == 0
+    assert sample(rules, 1, slow=3, iterations=20)["discarded"] == 0
+    # 1920.6 MHz are 97 % of the top clock.
+    assert sample(rules, 1, slow=3, mhz=1920)["discarded"] == 12
+    assert sample(rules, 1, slow=3, mhz=1921)["discarded"] == 0
+
+
+@pytest.mark.parametrize("slow", [0, 3])
+def test_a_sample_that_was_interrupted_tells_nothing_of_the_clock(slow: int, rules: Call) -> None:
+    done = sample(rules, 0.5, 0.001, slow=slow, interrupted=1, relative_stderr=0.2)
+    assert (done["discarded"], done["reduced_clock"]) == (max(8 * slow - 1, 0), 0)
+    # Nor if it is the first of several.
+    assert sample(rules, 2, interrupted=1, duration_ms=10, relative_stderr=1)["samples"] == 2
 
 
 def test_what_never_reaches_the_top_clock_again_is_measured_all_the_same(rules: Call) -> None:
-    done = sample(rules, 1, slow=10**6, top=1980)
-    assert (done["samples"], done["discarded"], done["reduced_clock"]) == (64, 0, 1)
-    assert done["stop"] == "relative_stderr"
-    # Also where the time is over before.
-    done = sample(rules, 1, slow=10**6, top=1980, duration_ms=100)
-    assert (done["samples"], done["reduced_clock"], done["stop"]) == (28, 1, "duration")
+    done = sample(rules, 1, slow=-1, relative_stderr=0.05)
+    assert (done["samples"], done["discarded"], done["reduced_clock"]) == (68, 0, 1)
+    # Where the time is over before, what was measured at the top clock counts, unless it is next to nothing.
+    done = sample(rules, 1, slow=-1, duration_ms=100)
+    assert (done["samples"], done["discarded"], done["reduced_clock"]) == (4, 24, 0)
+    done = sample(rules, 3, slow=-1, duration_ms=100)
+    assert (done["discarded"], done["reduced_clock"], done["stop"]) == (0, 1, "duration")
     # A clock that is always the same is the top clock.
     assert sample(rules, 1, slow=10**6)["reduced_clock"] == 0
 

@@ -10,6 +10,19 @@ namespace {
 /// A clock moves in steps of 15 MHz, less than 1 %, and within a burst by a step or two.
 constexpr double kTopClock = 0.97;
 
+/// See Sampling.
+double top_clock(std::vector<Sample> const& samples) {
+  std::vector<double> times;
+  for (Sample const& sample : samples) times.push_back(sample.ms);
+  auto const middle = times.begin() + (static_cast<std::ptrdiff_t>(times.size()) - 1) / 2;
+  std::nth_element(times.begin(), middle, times.end());
+  double mhz = 0;
+  for (Sample const& sample : samples) {
+    if (sample.ms <= *middle) mhz = std::max(mhz, sample.sm_clock_mhz.value_or(0));
+  }
+  return mhz;
+}
+
 int64_t choose_launches_per_sample(SamplingPlan const& plan, double launch_ms) {
   double const wanted = std::ceil(Sampling::kSampleMs / launch_ms);
   int64_t const launches =
@@ -33,12 +46,6 @@ char const* stop_name(Stop stop) {
   }
   return "iterations";
 }
-
-void TopClock::see(std::optional<double> mhz) {
-  if (mhz) mhz_ = std::max(mhz_, *mhz);
-}
-
-bool TopClock::reached(std::optional<double> mhz) const { return !mhz || *mhz >= kTopClock * mhz_; }
 
 double Rests::after(double burst_ms, bool slowed) {
   times_ = slowed ? std::min(2 * times_, kMostTimes) : 1;
@@ -66,35 +73,40 @@ int64_t Sampling::next() const {
 
 void Sampling::add(double ms, std::optional<double> sm_clock_mhz) {
   spent_ms_ += ms;
-  kept_.push_back({ms / static_cast<double>(launches_per_sample_), sm_clock_mhz});
+  samples_.push_back({ms / static_cast<double>(launches_per_sample_), sm_clock_mhz});
+  kept_.push_back(samples_.back());
 }
 
-void Sampling::set_aside(TopClock const& top) {
-  if (reduced_clock_ || plan_.iterations > 0) return;
-  auto const slow = std::stable_partition(kept_.begin(), kept_.end(), [&](Sample const& sample) {
-    return top.reached(sample.sm_clock_mhz);
-  });
-  reduced_.insert(reduced_.end(), slow, kept_.end());
-  kept_.erase(slow, kept_.end());
-  if (static_cast<int64_t>(reduced_.size()) >= kMostReduced &&
-      static_cast<int64_t>(kept_.size()) < kMinSamples) {
+void Sampling::set_aside() {
+  if (samples_.empty() || reduced_clock_ || plan_.iterations > 0) return;
+  least_mhz_ = kTopClock * top_clock(samples_);
+  kept_.clear();
+  for (Sample const& sample : samples_) {
+    if (!is_reduced(sample)) kept_.push_back(sample);
+  }
+  if (reduced() >= kMostReduced && static_cast<int64_t>(kept_.size()) < kMinSamples) {
     accept_reduced();
   }
+}
+
+void Sampling::finish() {
+  if (reduced() > 0 && static_cast<int64_t>(kept_.size()) < kFewSamples) accept_reduced();
+}
+
+void Sampling::accept_reduced() {
+  reduced_clock_ = true;
+  kept_ = samples_;
+}
+
+bool Sampling::slowed() const { return !samples_.empty() && is_reduced(samples_.back()); }
+
+bool Sampling::is_reduced(Sample const& sample) const {
+  return sample.sm_clock_mhz && *sample.sm_clock_mhz < least_mhz_;
 }
 
 void Sampling::discard(double ms) {
   ++discarded_;
   spent_ms_ += ms;
-}
-
-void Sampling::finish() {
-  if (kept_.empty() && !reduced_.empty()) accept_reduced();
-}
-
-void Sampling::accept_reduced() {
-  reduced_clock_ = true;
-  kept_.insert(kept_.end(), reduced_.begin(), reduced_.end());
-  reduced_.clear();
 }
 
 double Sampling::relative_stderr() const {

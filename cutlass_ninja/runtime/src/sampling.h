@@ -32,18 +32,6 @@ enum class Stop { kRelativeStderr, kDuration, kIterations };
 /// "relative_stderr", "duration" or "iterations".
 char const* stop_name(Stop stop);
 
-/// The highest clock at which a kernel was seen to run.
-class TopClock {
- public:
-  /// Notes a clock, if it is known.
-  void see(std::optional<double> mhz);
-  /// Whether the clock is as good as the highest; one that is not known is.
-  bool reached(std::optional<double> mhz) const;
-
- private:
-  double mhz_ = 0;
-};
-
 /// How long to leave the GPU alone: longer and longer while that does not bring it back to the top
 /// clock.
 class Rests {
@@ -72,10 +60,13 @@ struct Sample {
 /// There are enough samples when the relative standard error of their mean (their standard
 /// deviation over the square root of their number, over their mean) is at most the plan's, they are
 /// at least kMinSamples, hold the plan's min_iterations, and lasted kCoveredMs (or an eighth of the
-/// plan's duration, if that is less). Samples at less than the top clock are set aside, also if it
-/// was only seen after them. Where the GPU does not get there again, so that kMostReduced were,
-/// these are what there is, and all count. Samples that are set aside or discarded count towards
-/// the duration only. Where a number of launches is asked for, none is set aside.
+/// plan's duration, if that is less). The top clock is the highest of the faster half of all
+/// samples: what takes longer at a higher clock was interrupted, by another process say, and tells
+/// nothing of the clock that this kernel gets. Samples at less than the top clock are set aside,
+/// also if it was only seen after them. Where the GPU does not get there again, so that
+/// kMostReduced were, these are what there is, and all count. Samples that are set aside or
+/// discarded count towards the duration only. Where a number of launches is asked for, none is set
+/// aside.
 class Sampling {
  public:
   /// `launch_ms` is about what one launch takes.
@@ -89,19 +80,21 @@ class Sampling {
 
   /// Adds a sample that took `ms` in all.
   void add(double ms, std::optional<double> sm_clock_mhz);
-  /// Sets aside what does not reach the top clock that has been seen so far.
-  void set_aside(TopClock const& top);
+  /// Sets aside what does not reach the top clock of the samples so far.
+  void set_aside();
   /// Notes a sample that was taken while the GPU protected itself.
   void discard(double ms);
   /// Notes that the GPU was left alone.
   void rest(double ms) { spent_ms_ += ms; }
-  /// To be called once, at the end: where none is left, those that were set aside count.
+  /// To be called once, at the end: where fewer than kFewSamples are left, all count.
   void finish();
 
   /// The samples that count.
   std::vector<Sample> const& kept() const { return kept_; }
   /// Those that do not.
-  int64_t discarded() const { return discarded_ + static_cast<int64_t>(reduced_.size()); }
+  int64_t discarded() const { return discarded_ + reduced(); }
+  /// Whether the last sample was taken at less than the top clock.
+  bool slowed() const;
   /// Whether samples count that were taken at less than the top clock.
   bool reduced_clock() const { return reduced_clock_; }
 
@@ -111,7 +104,7 @@ class Sampling {
   Stop stop() const;
 
   static constexpr double kSampleMs = 0.5;
-  static constexpr int64_t kMinSamples = 16;
+  static constexpr int64_t kMinSamples = 16, kFewSamples = 4;
   static constexpr int64_t kMostReduced = 4 * kMinSamples;
   static constexpr double kCoveredMs = 12;
   /// What is queued at once: with what a launch may need beside its kernel, and a sample beside its
@@ -120,13 +113,16 @@ class Sampling {
 
  private:
   int64_t launches() const { return static_cast<int64_t>(kept_.size()) * launches_per_sample_; }
+  int64_t reduced() const { return static_cast<int64_t>(samples_.size() - kept_.size()); }
   void accept_reduced();
+  bool is_reduced(Sample const& sample) const;
   bool is_precise() const;
 
   SamplingPlan plan_;
   double launch_ms_;
   int64_t launches_per_sample_;
-  std::vector<Sample> kept_, reduced_;
+  std::vector<Sample> samples_, kept_;
+  double least_mhz_ = 0;
   bool reduced_clock_ = false;
   int64_t discarded_ = 0;
   double spent_ms_ = 0;

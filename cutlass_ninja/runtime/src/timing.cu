@@ -95,23 +95,21 @@ class Stopwatch {
     for (int64_t i = 0; i < samples; ++i) {
       double const ms = pairs_[i].stop.ms_since(pairs_[i].start);
       measured.push_back({ms, clock_.mhz(i, i + 1)});
-      top_.see(measured.back().sm_clock_mhz);
       burst_ms_ += ms;
     }
-    slowed_ = throttled() || !top_.reached(measured.back().sm_clock_mhz);
     return measured;
   }
 
   int64_t launches() const { return index_; }
-  TopClock const& top() const { return top_; }
   std::vector<Reading>& readings() { return readings_; }
   /// Whether the last reading, which may be a few ms old, shows a throttled GPU.
   bool throttled() const {
     return !readings_.empty() && is_throttled(readings_.back().throttle_reasons);
   }
-  /// Leaves the GPU alone after a burst, and says how long, in ms.
-  double rest() {
-    double const ms = rests_.after(burst_ms_, slowed_);
+  /// Leaves the GPU alone after a burst that showed it `slowed` or throttled, or did not, and says
+  /// how long, in ms.
+  double rest(bool slowed) {
+    double const ms = rests_.after(burst_ms_, slowed || throttled());
     std::this_thread::sleep_for(std::chrono::duration<double, std::milli>(ms));
     return ms;
   }
@@ -127,14 +125,12 @@ class Stopwatch {
   std::function<void(int64_t)> const& launch_;
   Rests rests_;
   SmClock clock_;
-  TopClock top_;
   Nvml const& nvml_;
   cudaStream_t stream_;
   Gate gate_;
   std::deque<Pair> pairs_;
   int64_t index_ = 0;
   double burst_ms_ = 0;
-  bool slowed_ = false;
   std::vector<Reading> readings_;
   std::chrono::steady_clock::time_point next_reading_;
 };
@@ -147,7 +143,7 @@ double warmed_up(WarmUp const& plan, SamplingPlan const& limits, Stopwatch& watc
     double const ms = watch.burst(1, count)[0].ms;
     spent_ms += ms;
     launch_ms = std::max(ms / static_cast<double>(count), 1e-6);
-    watch.rest();
+    watch.rest(false);
     double const missing = std::max(static_cast<double>(plan.iterations - watch.launches()),
                                     (plan.duration_ms - spent_ms) / launch_ms);
     double const most =
@@ -191,8 +187,8 @@ Timing time_launches(WarmUp const& warm_up, SamplingPlan const& plan,
         sampling.add(one.ms, one.sm_clock_mhz);
       }
     }
-    if (plan.pace.rest_ms > 0) sampling.set_aside(watch.top());
-    sampling.rest(watch.rest());
+    if (plan.pace.rest_ms > 0) sampling.set_aside();
+    sampling.rest(watch.rest(sampling.slowed()));
   }
   sampling.finish();
 

@@ -21,38 +21,40 @@ int copies(char** argv) {
   return 0;
 }
 
-/// sample ITERATIONS MIN_ITERATIONS RELATIVE_STDERR DURATION_MS LAUNCH_MS NOISE THROTTLED SLOW TOP:
-/// takes samples whose launches last LAUNCH_MS, alternately more and less by the fraction NOISE;
-/// the first THROTTLED bursts are discarded, the SLOW bursts after them were at 1320
-/// MHz instead of 1980; the warm-up has seen TOP MHz.
+/// sample ITERATIONS MIN_ITERATIONS RELATIVE_STDERR DURATION_MS LAUNCH_MS NOISE THROTTLED SLOW MHZ
+/// INTERRUPTED: takes samples whose launches last LAUNCH_MS, alternately more and less by the
+/// fraction NOISE; the first THROTTLED bursts are discarded, the SLOW bursts after them (if it is
+/// negative: all but the -SLOW first) were at MHZ instead of 1980 MHz; the first sample of the
+/// INTERRUPTED first bursts took four times as long, at 2300 MHz.
 int sample(char** argv) {
-  double const launch_ms = std::atof(argv[4]), noise = std::atof(argv[5]);
-  int throttled = std::atoi(argv[6]), slow = std::atoi(argv[7]);
+  double const launch_ms = std::atof(argv[4]), noise = std::atof(argv[5]), mhz = std::atof(argv[8]);
+  int throttled = std::atoi(argv[6]);
+  int const slow = std::atoi(argv[7]), interrupted = std::atoi(argv[9]);
   Pace const pace{4, 10};
   Sampling sampling(
       {std::atoll(argv[0]), std::atoll(argv[1]), std::atof(argv[2]), std::atof(argv[3]), pace},
       launch_ms);
-  TopClock top;
-  top.see(std::atof(argv[8]));
   int64_t bursts = 0, largest = 0;
+  int sampled = 0;
   double sign = 1;
   while (int64_t const samples = sampling.next()) {
     ++bursts;
     if (samples > largest) largest = samples;
+    bool const slowed = slow < 0 ? sampled >= -slow : sampled < slow;
     for (int64_t i = 0; i < samples; ++i) {
       double const ms =
           launch_ms * (1 + sign * noise) * static_cast<double>(sampling.launches_per_sample());
       if (throttled > 0) {
         sampling.discard(ms);
+      } else if (i == 0 && sampled < interrupted) {
+        sampling.add(ms * 4, 2300);
       } else {
-        double const mhz = slow > 0 ? 1320 : 1980;
-        top.see(mhz);
-        sampling.add(ms * 1980 / mhz, mhz);
+        sampling.add(slowed ? ms * 1980 / mhz : ms, slowed ? mhz : 1980);
       }
       sign = -sign;
     }
-    throttled > 0 ? --throttled : --slow;
-    sampling.set_aside(top);
+    throttled > 0 ? --throttled : ++sampled;
+    sampling.set_aside();
     sampling.rest(pace.rest_ms);
   }
   sampling.finish();
@@ -70,19 +72,6 @@ int rests(int argc, char** argv) {
   Rests rests({4, 10});
   for (int i = 1; i < argc; ++i) {
     std::printf("%g ", rests.after(std::atof(argv[0]), std::atoi(argv[i]) != 0));
-  }
-  std::printf("\n");
-  return 0;
-}
-
-/// top MHZ...: whether each clock is as good as the highest up to it; 0: it is not known
-int top(int argc, char** argv) {
-  TopClock top;
-  for (int i = 0; i < argc; ++i) {
-    std::optional<double> mhz;
-    if (std::atof(argv[i]) > 0) mhz = std::atof(argv[i]);
-    top.see(mhz);
-    std::printf("%d ", top.reached(mhz));
   }
   std::printf("\n");
   return 0;
@@ -114,7 +103,6 @@ int main(int argc, char** argv) {
   if (what == "copies") return copies(argv + 2);
   if (what == "sample") return sample(argv + 2);
   if (what == "rests") return rests(argc - 2, argv + 2);
-  if (what == "top") return top(argc - 2, argv + 2);
   if (what == "summarize") return statistics(argc - 2, argv + 2);
   return throttle(argv + 2);
 }
