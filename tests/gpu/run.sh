@@ -26,7 +26,7 @@ run_step() {
     timing) "$python" -m pytest -q -m timing -n 0 -s --durations=12 tests/gpu ;;
     wide) "$python" tests/gpu/verify_kernels.py --all --jobs 8 --json "$json" -C "$folder/wide" tests/data/wide_*.yaml ;;
     ways)
-      "$python" tests/gpu/compare_ways.py --folder "$folder/ways" --rounds 3 --json "$json" \
+      "$python" tests/gpu/compare_ways.py --folder "$folder/ways" --rounds 4 --json "$json" \
         $([[ -d $folder/ways ]] && echo --step compare) configs/gemm_sm80.yaml configs/gemm_sm90.yaml
       ;;
     cold)
