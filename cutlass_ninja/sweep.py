@@ -6,6 +6,8 @@
    choices of parameters. The rest stays coarse.
 4. Finals: what is within FINALISTS of the best is measured again, in rounds that take turns, with the baseline.
 
+Standings choose what each stage measures; this module measures it.
+
 Kernels are asked for problems as they stand, and in the other form where that competes with what some kernel computes
 as it stands: with A and B exchanged, for a GEMM. What computes the same is compared, in whichever form.
 
@@ -19,29 +21,23 @@ import statistics
 import threading
 import time
 from collections import Counter, defaultdict
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, suppress
 from dataclasses import dataclass, field
-from itertools import product
+from functools import partial
 from typing import Any
 
 from . import clock, entries
 from .contenders import Contender, Gpu
 from .manifest import Problem
-from .problems import canonical, once, text
+from .problems import canonical, once
 from .progress import Progress
-from .ranking import decisive, group, within
-from .results import OURS, Result, Results, with_rounds
+from .results import Result, Results, with_rounds
 from .session import LostError, Session, StoppedError
 from .sessions import Waiting, one_after_the_other
+from .standings import Identity, Standings, Task
 
-SEARCHED = 0.20
-PROMISING = 0.10
-CHOICES = 2
-FINALISTS = 0.03
-MAX_FINALISTS = 12
-"""The most kernels of one problem that take part in its finals, baselines aside."""
 ROUNDS = 5
 """How often each finalist is measured."""
 REPEATS = 3
@@ -62,8 +58,6 @@ _FINAL = ("--profiling-duration=200", "--warmup-duration=5", _UNVERIFIED)
 _MAX_SESSIONS = 16
 """Processes that are kept waiting during the finals of one GPU, those of one final at least: each holds some memory."""
 
-_Identity = tuple[str, str, str]
-
 
 @dataclass(frozen=True, slots=True)
 class Options:
@@ -80,23 +74,6 @@ class Options:
     """Of A, B and C: what is computed for others is of no interest; empty for all that kernels have."""
     exhaustive: bool = False
     """Everything to full precision, with all combinations of parameters."""
-
-
-@dataclass(frozen=True, slots=True)
-class Task:
-    """One thing to measure."""
-
-    contender: Contender
-    problem: Problem
-    parameters: Mapping[str, int]
-
-    @property
-    def identity(self) -> _Identity:
-        """That of its result."""
-        return (self.contender.key, canonical(self.problem.values), canonical(self.parameters))
-
-    def __str__(self) -> str:
-        return f"{self.contender.kernel} {text(self.problem.operation, self.problem.values, self.parameters)}"
 
 
 @dataclass
@@ -140,55 +117,46 @@ class Sweep:
         options: Options,
         progress: Progress,
     ) -> None:
-        self._contenders = {contender.key: contender for contender in contenders}
-        each, asked = list(self._contenders.values()), once(problems)
-        native = list(entries.native(each, asked, options.layouts))
-        exchanged = list(entries.exchanged(each, asked, native))
+        self._contenders = list({contender.key: contender for contender in contenders}.values())
+        asked = once(problems)
+        native = list(entries.native(self._contenders, asked, options.layouts))
+        exchanged = list(entries.exchanged(self._contenders, asked, native))
         # A kernel that is lost to a problem's other form shall have been asked for the problems themselves.
         self._entries = [*native, *exchanged]
         self._exchanged = {(contender.key, canonical(problem.values)) for contender, problem in exchanged}
-        self._problems = {(one.operation, canonical(one.values)): one for _, one in self._entries}
-        self._shapes = {one: entries.shape(problem) for one, problem in self._problems.items()}
+        self._shapes = {(one.operation, canonical(one.values)): entries.shape(one) for _, one in self._entries}
         self._gpus = gpus
         self._results = results
         self._options = options
         self._progress = progress
         self._lock = threading.Lock()
         self._stop = threading.Event()
-        self._found: dict[Gpu, dict[_Identity, Result]] = {gpu: {} for gpu in gpus}
-        self._old: dict[Gpu, set[_Identity]] = {gpu: set() for gpu in gpus}
-        self._coarse: dict[tuple[Gpu, _Identity], float] = {}
+        self._standings = {gpu: Standings(self._entries) for gpu in gpus}
+        self._coarse: dict[tuple[Gpu, Identity], float] = {}
         self._times: dict[str, list[float]] = defaultdict(list)
         self.summary = Summary()
 
     def run(self) -> Summary:
         """Measure what is missing. Raises MachineError, InputError if results cannot be written."""
         self._recall()
-        shares = self._shares()
+        for gpu, share in self._shares().items():
+            self._standings[gpu].share = share
         if self._options.exhaustive:
-            self._stage(
-                "full", {gpu: self._missing(gpu, self._combinations(shares[gpu]), "full") for gpu in self._gpus}
-            )
+            self._stage("full", Standings.everything)
         else:
-            self._stage("coarse", {gpu: self._missing(gpu, self._first(gpu, shares[gpu])) for gpu in self._gpus})
-            for step in range(max((len(one.parameters) for one in self._contenders.values()), default=0)):
-                self._stage("search", {gpu: self._missing(gpu, self._variants(gpu, step)) for gpu in self._gpus})
+            self._stage("coarse", Standings.first)
+            for step in range(max((len(one.parameters) for one in self._contenders), default=0)):
+                self._stage("search", partial(Standings.variants, step=step))
         for _ in range(REPEATS):
-            tasks = {gpu: self._promising(gpu) for gpu in self._gpus}
-            if not any(tasks.values()):
-                break
-            self._stage("full", tasks)
+            self._stage("full", Standings.promising)
         for _ in range(REPEATS):
-            finals = {gpu: self._finals(gpu) for gpu in self._gpus}
-            if not any(finals.values()):
-                break
-            self._in_turns(finals)
+            self._in_turns()
         self._summarize()
         return self.summary
 
     def results(self) -> list[Result]:
         """All results of these contenders and problems on these GPUs, old and new."""
-        return [result for found in self._found.values() for result in found.values()]
+        return [result for standings in self._standings.values() for result in standings.found.values()]
 
     # What is known, and who measures what.
 
@@ -199,9 +167,9 @@ class Sweep:
         for result in self._results.all():
             gpu = by_place.get(result.place)
             if gpu and result.identity[:2] in wanted and result.cache == self._options.cache:
-                self._old[gpu].add(result.identity)
+                self._standings[gpu].old.add(result.identity)
                 if not self._options.force and not (self._options.retry_failed and result.status in UNDONE):
-                    self._found[gpu][result.identity] = result
+                    self._standings[gpu].found[result.identity] = result
                     self.summary.reused += 1
 
     def _shares(self) -> dict[Gpu, list[entries.Entry]]:
@@ -215,7 +183,7 @@ class Sweep:
             peers = [gpu for gpu in self._gpus if gpu.place.gpu == model]
             for shape in dict.fromkeys(self._shapes.values()):
                 texts = {values for (_, values), own in self._shapes.items() if own == shape}
-                known = {gpu: sum(identity[1] in texts for identity in self._old[gpu]) for gpu in peers}
+                known = {gpu: sum(identity[1] in texts for identity in self._standings[gpu].old) for gpu in peers}
                 gpu = max(peers, key=lambda gpu: (known[gpu], -loads[gpu]))
                 chosen[shape].add(gpu)
                 loads[gpu] += 1
@@ -224,94 +192,11 @@ class Sweep:
             gpu: [entry for entry, shape in zip(self._entries, shapes) if gpu in chosen[shape]] for gpu in self._gpus
         }
 
-    def _first(self, gpu: Gpu, share: Sequence[entries.Entry]) -> Iterator[Task]:
-        """Everything with its defaults; what is measured again, with all parameters that it was measured with."""
-        for contender, problem in share:
-            yield Task(contender, problem, _defaults(contender, problem))
-        for task in self._combinations(share):
-            if task.identity in self._old[gpu]:
-                yield task
-
-    def _combinations(self, share: Sequence[entries.Entry]) -> Iterator[Task]:
-        for contender, problem in share:
-            choices = contender.choices(problem.values)
-            for values in product(*choices.values()):
-                yield Task(contender, problem, dict(zip(choices, values)))
-
-    def _variants(self, gpu: Gpu, step: int) -> Iterator[Task]:
-        """For what is near the best: the best parameters so far, with each other choice of the parameter `step`.
-
-        A kernel that was asked in both forms has parameters of its own in each.
-        """
-        for rivals in self._groups(gpu):
-            best: dict[tuple[str, str], Result] = {}
-            for result in within(rivals, SEARCHED, noise=True):
-                best.setdefault(result.identity[:2], result)
-            for result in best.values():
-                contender, problem = self._contenders[result.key], self._problem(result)
-                for name, choices in list(contender.choices(problem.values).items())[step : step + 1]:
-                    for choice in choices:
-                        yield Task(contender, problem, {**result.parameters, name: choice})
-
-    def _missing(self, gpu: Gpu, tasks: Iterable[Task], precision: str = "coarse") -> list[Task]:
-        found = self._found[gpu]
-        by_identity = {task.identity: task for task in tasks}
-        return [
-            task
-            for identity, task in by_identity.items()
-            if identity not in found
-            or (precision == "full" and found[identity].verified and found[identity].precision == "coarse")
-        ]
-
-    def _promising(self, gpu: Gpu) -> list[Task]:
-        """What deserves full precision and does not have it."""
-        chosen = []
-        for rivals in self._groups(gpu):
-            choices = Counter(result.key for result in rivals if result.precision != "coarse")
-            for result in within(rivals, PROMISING, noise=True):
-                if result.precision == "coarse" and choices[result.key] < CHOICES:
-                    choices[result.key] += 1
-                    chosen.append(self._task(result))
-        return chosen
-
-    def _finals(self, gpu: Gpu) -> list[list[Result]]:
-        """Groups of finalists that have not been measured together, baselines among them."""
-        finals = []
-        by_group: dict[Hashable, list[Result]] = {}
-        for rivals in self._groups(gpu):
-            best: dict[str, Result] = {}
-            for result in within(decisive(rivals), FINALISTS):
-                best.setdefault(result.key, result)
-            finalists = list(best.values())
-            self.summary.ties_cut = max(self.summary.ties_cut, len(finalists) - MAX_FINALISTS)
-            by_group.setdefault(group(rivals[0]), []).extend(finalists[:MAX_FINALISTS])
-        for finalists in by_group.values():
-            ours = any(result.provider == OURS for result in finalists)
-            if ours and len(finalists) > 1 and any(result.precision != "final" for result in finalists):
-                finals.append(finalists)
-        return finals
-
-    def _groups(self, gpu: Gpu) -> list[list[Result]]:
-        """The results that compete: of one group and one provider."""
-        groups: dict[Hashable, list[Result]] = {}
-        for result in list(self._found[gpu].values()):
-            if result.verified:
-                groups.setdefault((group(result), result.provider), []).append(result)
-        return list(groups.values())
-
-    def _task(self, result: Result) -> Task:
-        return Task(self._contenders[result.key], self._problem(result), dict(result.parameters))
-
-    def _problem(self, result: Result) -> Problem:
-        return self._problems[result.operation, result.identity[1]]
-
     # Measuring.
 
-    def _stage(self, name: str, tasks: Mapping[Gpu, Sequence[Task]]) -> None:
-        """Measure tasks, each kernel's by one process; the GPUs at the same time."""
-        total = sum(len(share) for share in tasks.values())
-        if not total:
-            return
+    def _stage(self, name: str, choose: Callable[[Standings], Sequence[Task]]) -> None:
+        """Measure what is chosen, each kernel's tasks by one process; the GPUs at the same time."""
+        tasks = {gpu: choose(standings) for gpu, standings in self._standings.items()}
         precision = "full" if name == "full" else "coarse"
 
         def work(gpu: Gpu) -> None:
@@ -325,10 +210,12 @@ class Sweep:
                 for own, session in zip(by_kernel.values(), sessions):
                     self._measure(gpu, own, precision, session)
 
-        self._everywhere(name, total, work)
+        self._everywhere(name, sum(map(len, tasks.values())), work)
 
     def _everywhere(self, name: str, total: int, work: Callable[[Gpu], None]) -> None:
-        """Do the work of a stage on all GPUs at once, until it is done or the user interrupts it."""
+        """Do the work of a stage, if any, on all GPUs at once, until it is done or the user interrupts it."""
+        if not total:
+            return
         self._progress.begin(name, total)
         started = time.monotonic()
 
@@ -356,7 +243,7 @@ class Sweep:
         with session:
             for place, task in enumerate(tasks):
                 started = time.monotonic()
-                known = self._found[gpu].get(task.identity)
+                known = self._standings[gpu].found.get(task.identity)
                 verified = (_UNVERIFIED,) if known and known.verified else ()
                 try:
                     line = self._ask(session, task, (*flags, *verified))
@@ -393,8 +280,9 @@ class Sweep:
         self._keep(gpu, results)
         self._progress.step(str(first), len(tasks))
 
-    def _in_turns(self, finals: Mapping[Gpu, Sequence[Sequence[Result]]]) -> None:
+    def _in_turns(self) -> None:
         """Measure finalists in rounds, in which they take turns, forwards and backwards."""
+        finals = {gpu: standings.finals() for gpu, standings in self._standings.items()}
 
         def work(gpu: Gpu) -> None:
             sessions = Waiting(lambda contender: self._session(gpu, contender), _MAX_SESSIONS)
@@ -407,13 +295,13 @@ class Sweep:
         self._everywhere("finals", ROUNDS * sum(len(one) for groups in finals.values() for one in groups), work)
 
     def _final(self, gpu: Gpu, finalists: Sequence[Result], sessions: Waiting) -> None:
-        lines: dict[_Identity, list[dict[str, Any]]] = {result.identity: [] for result in finalists}
+        lines: dict[Identity, list[dict[str, Any]]] = {result.identity: [] for result in finalists}
         flags = (*self._options.flags, *_FINAL)
         for turn in range(ROUNDS):
             for result in finalists if turn % 2 == 0 else reversed(finalists):
                 if result.identity not in lines:
                     continue
-                task = self._task(result)
+                task = self._standings[gpu].task(result)
                 try:
                     line = self._ask(sessions.of(task.contender), task, flags)
                 except LostError as lost:
@@ -469,13 +357,15 @@ class Sweep:
         self._results.put_all(results)
         for result in results:
             if result.record and result.status in ("incorrect", "failed"):
-                self._progress.say(f"{result.status}: {self._task(result)}: {result.reason}")
+                self._progress.say(f"{result.status}: {self._standings[gpu].task(result)}: {result.reason}")
             with self._lock:
-                self._found[gpu][result.identity] = result
+                self._standings[gpu].found[result.identity] = result
                 self.summary.measured += 1
 
     def _summarize(self) -> None:
-        results = [(gpu, result) for gpu, found in self._found.items() for result in found.values()]
+        standings = self._standings.items()
+        results = [(gpu, result) for gpu, own in standings for result in own.found.values()]
+        self.summary.ties_cut = max((own.ties_cut for _, own in standings), default=0)
         self.summary.undone = sum(result.status in UNDONE for _, result in results)
         self.summary.dropped = sum(result.verified and result.precision == "coarse" for _, result in results)
         self.summary.exchanged = sum(result.identity[:2] in self._exchanged for _, result in results)
@@ -492,8 +382,3 @@ class Sweep:
         if ratios:
             bias = statistics.median(ratios)
             self.summary.coarse_error = round(max(abs(ratio / bias - 1) for ratio in ratios), 4)
-
-
-def _defaults(contender: Contender, problem: Problem) -> dict[str, int]:
-    """The parameters that are used unless others are chosen."""
-    return {name: choices[0] for name, choices in contender.choices(problem.values).items()}
