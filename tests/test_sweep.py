@@ -133,6 +133,14 @@ def test_finalists_take_turns(bench: Bench) -> None:
     assert turns == list("abccbaabccbaabc")
 
 
+@pytest.mark.parametrize(("us", "processes"), [(100, 1), (10, sweeps.ROUNDS)])
+def test_short_kernels_have_another_process_in_each_round(us: float, processes: int, bench: Bench) -> None:
+    bench.sweep([bench.kernel("a", us), bench.kernel("b", us * 1.01)], [1])
+    finals = [(line["kernel"], line["pid"]) for line in bench.asked() if line.get("profiling-duration") == "200"]
+    assert len(finals) == 2 * sweeps.ROUNDS
+    assert Counter(kernel for kernel, _ in set(finals)) == {"a": processes, "b": processes}
+
+
 def test_the_baseline_takes_part_in_finals_but_does_not_drop_kernels(bench: Bench) -> None:
     baseline = bench.kernel("cublaslt", 50, provider="cuBLASLt")
     _, results = bench.sweep([bench.kernel("a", 100), bench.kernel("b", 104), baseline], [1])

@@ -24,7 +24,9 @@ def main() -> None:
     for line in sys.stdin:
         flags = dict(word[2:].split("=") for word in line.split())
         with open(config["log"], "a") as log:
-            log.write(json.dumps({"kernel": config["name"], "device": int(ordinal), **flags}) + "\n")
+            log.write(
+                json.dumps({"kernel": config["name"], "device": int(ordinal), "pid": os.getpid(), **flags}) + "\n"
+            )
         fault = config.get("faults", {}).get(flags["m"])
         if fault in FATAL:
             FATAL[fault]()
