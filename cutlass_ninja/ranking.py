@@ -14,6 +14,9 @@ from .results import Result
 TIE_FLOOR = 0.005
 """Kernels this near to each other tie in any case: where the operands come to lie in memory alone makes so much."""
 
+SHORT_MS = 0.05
+"""What takes less differs by up to 1 % from one process to the next, though within one it seems to be known better."""
+
 _T_95 = {1: 12.71, 2: 4.30, 3: 3.18, 4: 2.78, 5: 2.57, 6: 2.45, 7: 2.36, 8: 2.31, 9: 2.26}
 """Student's t for 95 %, two-sided, by degrees of freedom; 2 for more."""
 

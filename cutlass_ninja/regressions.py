@@ -16,12 +16,16 @@ from typing import Any
 
 from .errors import InputError
 from .problems import canonical
-from .results import Result, from_json, open_results
+from .ranking import SHORT_MS
+from .results import OURS, Result, from_json, open_results
 
 LEAST = 0.01
 """The smallest change, as a fraction of the old median, that counts."""
 
 _STDERRS = 3
+_COARSE, _SHORT = 0.013, 0.004
+"""The least standard errors, as fractions: of what was measured coarsely, of what is short and was measured by one
+process. On an H200 the former strayed by up to 4 % from full measurements, the latter by 1 % from run to run."""
 _SQLITE = b"SQLite format 3\0"
 
 
@@ -66,6 +70,8 @@ class Comparison:
     same: int = 0
     missing: int = 0
     """Right before, and not measured in the new file."""
+    moved: int = 0
+    """Measured on another chip of the same model than before."""
 
     @property
     def regressed(self) -> bool:
@@ -80,11 +86,12 @@ class Comparison:
             **{name: [change.to_json() for change in changes] for name, changes in lists.items()},
             "same": self.same,
             "missing": self.missing,
+            "moved": self.moved,
         }
 
 
 def compare(old: Iterable[Result], new: Iterable[Result], least: float = LEAST) -> Comparison:
-    """Compare two files' results. Of several for the same thing in one file, the latest counts."""
+    """Compare our kernels' results in two files. Of several for the same thing in one file, the latest counts."""
     after = _by_subject(new)
     comparison = Comparison()
     for subject, before in _by_subject(old).items():
@@ -94,6 +101,7 @@ def compare(old: Iterable[Result], new: Iterable[Result], least: float = LEAST) 
         if now is None or now.status == "skipped":
             comparison.missing += 1
             continue
+        comparison.moved += now.place.gpu_uuid != before.place.gpu_uuid
         change = Change(before, now)
         if not now.verified:
             comparison.broken.append(change)
@@ -112,11 +120,12 @@ def noise(old: Result, new: Result) -> float:
     """The change, as a fraction of the old median, that the recorded spread explains.
 
     It is the larger of three standard errors of the difference of the means, and of the half widths from the 5th to
-    the 95th percentile of both, added as errors are.
+    the 95th percentile of both, added as errors are. The samples of one process do not show what changes from run to
+    run, so that brief measurements and short kernels are taken to be known less well.
     """
     if not (old.verified and new.verified):
         return 0.0
-    errors = _STDERRS * math.hypot(old.stderr_ms, new.stderr_ms)
+    errors = _STDERRS * math.hypot(_stderr_ms(old), _stderr_ms(new))
     return max(errors, math.hypot(_half_width(old), _half_width(new))) / (old.median_ms or math.inf)
 
 
@@ -143,14 +152,21 @@ def read(path: str) -> list[Result]:
 def _by_subject(results: Iterable[Result]) -> Mapping[str, Result]:
     found: dict[str, Result] = {}
     for result in sorted(results, key=lambda result: result.measured_at):
-        found[_subject(result)] = result
+        if result.provider == OURS:
+            found[_subject(result)] = result
     return found
 
 
 def _subject(result: Result) -> str:
     config = json.dumps(dict(result.config), sort_keys=True)
-    about = [result.provider, result.operation, result.kernel, result.arch, result.cache, result.place.gpu]
+    about = [result.operation, result.kernel, result.arch, result.cache, result.place.gpu]
     return json.dumps([*about, config, canonical(result.problem), canonical(result.parameters)])
+
+
+def _stderr_ms(result: Result) -> float:
+    median_ms = result.median_ms or 0.0
+    least = _COARSE if result.precision == "coarse" else _SHORT if median_ms < SHORT_MS and not result.rounds else 0.0
+    return max(result.stderr_ms, least * median_ms)
 
 
 def _half_width(result: Result) -> float:

@@ -33,6 +33,7 @@ from .contenders import Contender, Gpu
 from .manifest import Problem
 from .problems import canonical, once
 from .progress import Progress
+from .ranking import SHORT_MS
 from .results import Result, Results, with_rounds
 from .session import LostError, Session, StoppedError
 from .sessions import Waiting, one_after_the_other
@@ -40,9 +41,6 @@ from .standings import Identity, Standings, Task
 
 ROUNDS = 5
 """How often each finalist is measured."""
-SHORT_MS = 0.05
-"""What takes less is measured by another process in each round of finals: within one, rounds agree within some tenths
-of a percent, but from process to process such kernels differ by a whole one."""
 REPEATS = 3
 """How often the later stages are repeated, as they change which kernels are near the best."""
 
@@ -313,6 +311,7 @@ class Sweep:
                 if line["status"] == "success" and line["runtime_median_ms"] is not None:
                     lines[result.identity].append(line)
                     if line["runtime_median_ms"] < SHORT_MS:
+                        # So that rounds show by how much it differs from one process to the next.
                         sessions.forget(task.contender)
                 else:
                     # What works only sometimes is no winner.

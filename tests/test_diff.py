@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -43,6 +44,34 @@ def test_a_change_counts_beyond_noise(old: Result, new: Result, verdict: str) ->
 def test_noise_is_a_fraction_of_the_old_median() -> None:
     assert noise(spread(2.0, 0.03), spread(2.0, 0.04)) == pytest.approx(0.05)
     assert noise(spread(2.0, 0, 0.003), spread(2.0, 0, 0.004)) == pytest.approx(0.015)
+
+
+def test_what_differs_from_run_to_run_is_noise() -> None:
+    full, coarse = spread(1.0, 0), spread(1.0, 0, precision="coarse")
+    assert noise(coarse, full) == noise(full, coarse) == pytest.approx(0.039, abs=1e-4)
+    assert noise(coarse, coarse) == pytest.approx(0.055, abs=1e-3)
+    short = spread(0.04, 0)
+    assert noise(short, short) == pytest.approx(0.017, abs=1e-3)
+    # Rounds show it themselves.
+    final = spread(0.04, 0, precision="final", rounds=(0.04,) * 5)
+    assert noise(final, final) < 0.001
+
+
+def test_results_of_another_chip_are_counted(folder: BuildFolder) -> None:
+    old, same = result("a"), result("b")
+    new = replace(old, place=replace(old.place, gpu_uuid="GPU-other"))
+    assert compare([old, same], [new, same]).moved == 1
+    put(str(folder.path / "old.sqlite"), old)
+    put(str(folder.path / "new.sqlite"), new)
+    ran = folder.generate("diff", "old.sqlite", "new.sqlite")
+    assert ran.code == 0 and "1 were measured on another chip of the same model" in ran.err
+
+
+def test_a_baseline_that_is_slower_is_no_regression() -> None:
+    compared = compare(
+        [result("a"), result("b", provider="cuBLASLt")], [result("a"), result("b", 2.0, provider="cuBLASLt")]
+    )
+    assert (compared.same, compared.missing, compared.regressed) == (1, 0, False)
 
 
 def test_what_no_longer_works_is_broken() -> None:
