@@ -82,7 +82,7 @@ class Session:
                 and answer["key"] == self._key
                 and all(answer[name] == value for name, value in problem.items())
             )
-        except (ValueError, KeyError):
+        except (ValueError, KeyError, RecursionError):
             trusted = False
         if not trusted:
             self._kill()
@@ -124,6 +124,7 @@ class Session:
         """Why the process has closed its output."""
         try:
             code = self._process.wait(timeout=10)
+            self._kill_group()  # It may have left children.
         except subprocess.TimeoutExpired:
             self._kill()
             return LostError("failed", "closed its output without a result")
@@ -140,10 +141,13 @@ class Session:
         return printable(lines[-1].removeprefix("error: "))[:500] if lines else ""
 
     def _kill(self) -> None:
-        if self._process.poll() is None:
-            with suppress(ProcessLookupError):
-                os.killpg(self._process.pid, signal.SIGKILL)
+        if self._process.returncode is None:
+            self._kill_group()
             self._process.wait()
+
+    def _kill_group(self) -> None:
+        with suppress(ProcessLookupError):
+            os.killpg(self._process.pid, signal.SIGKILL)
 
 
 def _signal_name(number: int) -> str:

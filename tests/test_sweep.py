@@ -9,6 +9,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from io import StringIO
 from itertools import product
@@ -234,6 +235,8 @@ FAULTS = {
     "crash": ("crashed", "killed by SIGSEGV"),
     "hang": ("timed_out", "no result after 2 s"),
     "garbage": ("failed", "printed what is no result: 'free(): invalid pointer'"),
+    "nested": ("failed", "printed what is no result: '[[[["),
+    "orphan": ("failed", "ended with exit status 7"),
     "exit": ("failed", "ended with exit status 7: luck"),
     "other_key": ("failed", "printed what is no result: "),
 }
@@ -252,6 +255,7 @@ def test_a_fault_costs_the_kernels_remaining_problems_and_no_others(fault: str, 
     )
     assert all(of(results, name, size).verified for name in ("good", "other") for size in (1, 2, 3))
     assert summary.undone == 2
+    assert not any(map(members, {line["pid"] for line in bench.asked()}))
     assert f"{status}: bad m=2 n=2 k=64: {reason}" in bench.progress.getvalue()
 
 
@@ -428,3 +432,13 @@ def interrupt_when(happened: Callable[[], bool]) -> None:
 def children() -> list[str]:
     tasks = Path(f"/proc/{os.getpid()}/task")
     return [child for task in tasks.iterdir() for child in (task / "children").read_text().split()]
+
+
+def members(group: int) -> list[str]:
+    """The processes of a group that still run."""
+    found = []
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        with suppress(OSError):
+            state, _, of_group, *_ = stat.read_text().rpartition(")")[2].split()
+            found += [stat.parent.name] if int(of_group) == group and state != "Z" else []
+    return found

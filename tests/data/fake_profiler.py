@@ -1,8 +1,8 @@
 """Speaks as a profiler does to a sweep, without a GPU: `fake_profiler.py CONFIG FLAG...`.
 
 CONFIG is JSON: `key`, `name`, `us` (the time for m = 1; it grows with m), `faults` (what to do at m: crash, hang,
-garbage, exit, wrong, failed, other_key), `faster` (parameter values that take 20 % less), `devices`, and `log`, a file
-to which each problem's flags are appended.
+garbage, nested, orphan, exit, wrong, failed, other_key), `faster` (parameter values that take 20 % less), `devices`,
+and `log`, a file to which each problem's flags are appended.
 """
 
 from __future__ import annotations
@@ -85,11 +85,22 @@ def garbage() -> None:
     print("free(): invalid pointer", flush=True)
 
 
+def nested() -> None:
+    print("[" * 100_000, flush=True)
+
+
+def orphan() -> None:
+    if os.fork() == 0:
+        os.close(1)
+        hang()
+    os._exit(7)
+
+
 def leave() -> None:
     print("error: out of\nerror: luck", file=sys.stderr)
     sys.exit(7)
 
 
-FATAL = {"crash": crash, "hang": hang, "garbage": garbage, "exit": leave}
+FATAL = {"crash": crash, "hang": hang, "garbage": garbage, "nested": nested, "orphan": orphan, "exit": leave}
 
 main()
