@@ -208,12 +208,15 @@ def open_results(path: str = RESULTS, *, write: bool) -> Results:
     Raises InputError if the file is of a newer version, or is none of ours; MachineError if it cannot be read or
     written to. It is then left as it is.
     """
-    if not write and not os.path.exists(path):
+    size = os.path.getsize(path) if os.path.exists(path) else 0
+    if not write and not size:
         raise InputError(f"error: {path}: nothing has been measured yet; run cutlass-ninja profile, or name a file")
     if write:
         _check_writable(path)
-    mode = "rwc" if write else "ro"
+    mode = "rwc" if write else "rw" if _is_unfinished(path) else "ro"
     with _translated(path):
+        if size == 1:  # Which SQLite takes for an empty file.
+            raise sqlite3.DatabaseError("file is not a database")
         uri = f"file:{quote(os.path.abspath(path))}?mode={mode}"
         connection = sqlite3.connect(uri, uri=True, timeout=_WAIT_S, isolation_level=None, check_same_thread=False)
         try:
@@ -361,6 +364,12 @@ def _format(connection: sqlite3.Connection) -> int:
     return int(connection.execute("PRAGMA user_version").fetchone()[0])
 
 
+def _is_unfinished(path: str) -> bool:
+    """Whether a write may have been killed, so that whoever reads next has to take it back, and can."""
+    places = (os.path.dirname(path) or ".", path)
+    return os.path.exists(path + "-journal") and all(os.access(place, os.W_OK) for place in places)
+
+
 def _check_writable(path: str) -> None:
     """SQLite needs to write to the folder, too, and says less clearly that it cannot."""
     folder = os.path.dirname(path) or "."
@@ -379,10 +388,11 @@ def _transaction(connection: sqlite3.Connection) -> Iterator[None]:
     connection.execute("BEGIN IMMEDIATE")
     try:
         yield
+        connection.execute("COMMIT")
     except BaseException:
-        connection.execute("ROLLBACK")
+        if connection.in_transaction:  # Where the disk is full, SQLite has rolled back by itself.
+            connection.execute("ROLLBACK")
         raise
-    connection.execute("COMMIT")
 
 
 @contextmanager

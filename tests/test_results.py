@@ -198,7 +198,7 @@ def test_an_older_file_is_brought_up_to_date(path: str, monkeypatch: pytest.Monk
 
 
 @pytest.mark.parametrize("write", [True, False])
-@pytest.mark.parametrize("content", [b"no database" * 100, b"SQLite format 3\0" + b"\xff" * 5000])
+@pytest.mark.parametrize("content", [b"\n", b"no database" * 100, b"SQLite format 3\0" + b"\xff" * 5000])
 def test_a_damaged_file_is_left_alone(content: bytes, write: bool, path: str) -> None:
     os.makedirs(os.path.dirname(path))
     Path(path).write_bytes(content)
@@ -231,6 +231,37 @@ def test_a_folder_that_is_read_only(path: str) -> None:
         os.chmod(folder, 0o755)
 
 
+def test_a_disk_that_is_full(path: str) -> None:
+    with open_results(path, write=True) as opened:
+        # As on a full disk, SQLite then rolls back by itself.
+        opened._connection.execute("PRAGMA max_page_count = 20")
+        with pytest.raises(MachineError) as raised:
+            for m in range(1, 1000):
+                opened.put(result(m=m))
+        assert str(raised.value) == (
+            f"error: {path}: database or disk is full; name another file with --results, or try again"
+        )
+        found = opened.all()
+    assert 0 < len(found) < 1000 and kept(path) == found
+
+
+def test_a_write_that_was_killed_is_taken_back(path: str) -> None:
+    put(path, *(result(m=m) for m in range(1, 50)))
+    before = kept(path)
+    script = """
+import os, sqlite3, sys
+connection = sqlite3.connect(sys.argv[1], isolation_level=None)
+connection.execute("PRAGMA cache_size = 2")
+connection.execute("BEGIN IMMEDIATE")
+connection.execute("UPDATE results SET reason = hex(randomblob(3000))")
+os.kill(os.getpid(), 9)
+"""
+    assert subprocess.run([sys.executable, "-c", script, path]).returncode == -9
+    assert os.path.exists(path + "-journal")
+    assert kept(path) == before
+    assert not os.path.exists(path + "-journal")
+
+
 def test_a_folder_that_cannot_be_made(tmp_path: Path) -> None:
     (tmp_path / "cache").write_text("")
     message = refused(str(tmp_path / "cache" / "results.sqlite"), MachineError)
@@ -239,7 +270,11 @@ def test_a_folder_that_cannot_be_made(tmp_path: Path) -> None:
     )
 
 
-def test_nothing_measured_yet(path: str) -> None:
+@pytest.mark.parametrize("empty", [False, True])
+def test_nothing_measured_yet(empty: bool, path: str) -> None:
+    if empty:
+        os.makedirs(os.path.dirname(path))
+        Path(path).touch()
     assert refused(path, InputError, write=False) == (
         f"error: {path}: nothing has been measured yet; run cutlass-ninja profile, or name a file"
     )
