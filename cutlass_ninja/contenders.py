@@ -57,21 +57,13 @@ def of_targets(targets: Iterable[KernelTarget], states: Mapping[str, State]) -> 
     return [_contender(target) for target in built.values()]
 
 
-def gpus(contender: Contender, ordinals: Sequence[int] | None) -> list[Gpu]:
-    """The machine's GPUs, or those of them that are named by `ordinals`, as any profiler lists them.
+def gpus(contenders: Iterable[Contender], ordinals: Sequence[int] | None) -> list[Gpu]:
+    """The machine's GPUs, or those of them that are named by `ordinals`, as the first profiler that works lists them.
 
     CUDA_VISIBLE_DEVICES limits and orders them, as everywhere. Raises MachineError without one, InputError for an
-    ordinal that there is not.
+    ordinal that there is not, BuildError if no profiler works.
     """
-    command = [*contender.command, "--list-devices"]
-    try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=_TIMEOUT_S)
-    except (OSError, subprocess.TimeoutExpired) as error:
-        raise BuildError(f"error: {contender.command[0]} cannot be run: {error}") from error
-    if done.returncode:
-        message = done.stderr.strip() or f"error: {contender.command[0]} ended with exit status {done.returncode}"
-        raise MachineError(message) if done.returncode == MachineError.exit_code else BuildError(message)
-    found = [_gpu(device) for device in json.loads(done.stdout)]
+    found = _listed_by_any(contenders)
     by_ordinal = {gpu.ordinal: gpu for gpu in found}
     if ordinals is None:
         return found
@@ -79,6 +71,32 @@ def gpus(contender: Contender, ordinals: Sequence[int] | None) -> list[Gpu]:
         if ordinal not in by_ordinal:
             raise InputError(f"error: --devices {ordinal}: this machine has the devices {_listed(by_ordinal)}")
     return [by_ordinal[ordinal] for ordinal in dict.fromkeys(ordinals)]
+
+
+def _listed_by_any(contenders: Iterable[Contender]) -> list[Gpu]:
+    failures = []
+    for contender in contenders:
+        try:
+            return _listed_by(contender)
+        except BuildError as error:  # That profiler's own trouble, which costs its kernel alone.
+            failures.append(error)
+    raise failures[0]
+
+
+def _listed_by(contender: Contender) -> list[Gpu]:
+    program = contender.command[0]
+    try:
+        done = subprocess.run([*contender.command, "--list-devices"], capture_output=True, timeout=_TIMEOUT_S)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise BuildError(f"error: {program} cannot be run: {error}") from error
+    if done.returncode:
+        told = done.stderr.decode(errors="replace").strip()
+        message = told or f"error: {program} ended with exit status {done.returncode}"
+        raise MachineError(message) if done.returncode == MachineError.exit_code else BuildError(message)
+    try:
+        return [_gpu(device) for device in json.loads(done.stdout)]
+    except (ValueError, KeyError, TypeError) as error:
+        raise BuildError(f"error: {program} --list-devices printed no list of devices") from error
 
 
 def _gpu(device: Mapping[str, Any]) -> Gpu:

@@ -308,18 +308,20 @@ class Sweep:
                 except LostError as lost:
                     sessions.forget(task.contender)
                     line = {"status": lost.status, "reason": lost.reason}
+                steps = 1
                 if line["status"] == "success" and line["runtime_median_ms"] is not None:
                     lines[result.identity].append(line)
                     if line["runtime_median_ms"] < SHORT_MS:
                         # So that rounds show by how much it differs from one process to the next.
                         sessions.forget(task.contender)
                 else:
-                    # What works only sometimes is no winner.
+                    # What works only sometimes is no winner, and its other rounds are dropped.
+                    steps = ROUNDS - turn
                     del lines[result.identity]
                     self._keep(
                         gpu, [self._failure(gpu, task, "final", line["status"], f"in a final: {line['reason']}")]
                     )
-                self._progress.step(str(task))
+                self._progress.step(str(task), steps)
         now = clock.text(clock.now())
         measured = [result for result in finalists if result.identity in lines]
         self._keep(gpu, [with_rounds(result, lines[result.identity], now) for result in measured])

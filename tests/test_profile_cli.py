@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
+import os
 import re
 import signal
 import sqlite3
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -291,6 +294,44 @@ def test_a_profile_that_waits_can_be_interrupted(waiting: Project) -> None:
         _, told = process.communicate(timeout=60)
     assert process.returncode == 130
     assert told == "interrupted: what was measured is kept; the same command goes on from here\n"
+
+
+def plant(project: Project, kernel: str, script: str) -> None:
+    """Have a shell script be a kernel's profiler, as if it had been built so; $REAL is the one that was."""
+    profiler = project.profiler(kernel)
+    real = profiler.rename(project.path / f"real-{kernel}")
+    profiler.write_text(f"#!/bin/sh\nREAL={real}\n{script}\n")
+    profiler.chmod(0o755)
+    path = profiler.parent / "build.json"
+    record = json.loads(path.read_text())
+    content = profiler.read_bytes()
+    record["executable"] |= {"bytes": len(content), "sha256": hashlib.sha256(content).hexdigest(), "stat": None}
+    path.write_text(json.dumps(record))
+
+
+def test_a_profiler_that_does_nothing_right_costs_its_kernel_alone(project: Project) -> None:
+    for kernel, script in (("hopper", "kill -ABRT $$"), ("ampere4", "echo nonsense")):
+        plant(project, kernel, script)
+    ran = project.generate("profile")
+    assert ran.code == 1, ran.err
+    assert {row[0]: row[2] for row in rows(project)} == {"hopper": "crashed", "ampere4": "failed", "ampere3": "success"}
+
+
+def test_an_impatient_user_leaves_nothing_running(project: Project) -> None:
+    listed = 'case "$*" in *--list-devices*) exec "$REAL" "$@";; esac'
+    plant(project, "ampere3", f"{listed}\necho $$ > {project.path}/hangs\nexec sleep 1000")
+    process = project.start(sys.executable, "-m", "cutlass_ninja", "profile", "--no-baseline")
+    hangs = project.path / "hangs"
+    until = time.monotonic() + 60
+    while not (hangs.exists() and hangs.read_text().endswith("\n")) and time.monotonic() < until:
+        time.sleep(0.02)
+    for _ in range(5):
+        process.send_signal(signal.SIGINT)
+        time.sleep(0.01)
+    _, told = process.communicate(timeout=60)
+    assert process.returncode == 130, told
+    assert told.endswith("\ninterrupted: what was measured is kept; the same command goes on from here\n")
+    assert not os.path.exists(f"/proc/{hangs.read_text().strip()}")
 
 
 def test_without_a_build(folder: Project, tools: Toolchain) -> None:

@@ -22,7 +22,7 @@ from cutlass_ninja import sweep as sweeps
 from cutlass_ninja.choose import best
 from cutlass_ninja.contenders import Contender, Gpu, gpus
 from cutlass_ninja.contests import Query
-from cutlass_ninja.errors import InputError
+from cutlass_ninja.errors import BuildError, InputError
 from cutlass_ninja.manifest import Problem
 from cutlass_ninja.progress import Progress
 from cutlass_ninja.results import Result, Results, open_results
@@ -83,7 +83,7 @@ class Bench:
     ) -> Sweep:
         extents = [size if isinstance(size, tuple) else (size, size) for size in sizes]
         problems = [Problem("gemm", {"m": m, "n": n, "k": 64}) for m, n in extents]
-        chosen: list[Gpu] = gpus(kernels[0], devices)
+        chosen: list[Gpu] = gpus(kernels, devices)
         options = {"timeout_s": 20, **options}
         return Sweep(kernels, problems, chosen, results, Options(**options), Progress(self.progress))
 
@@ -132,6 +132,24 @@ def test_finalists_take_turns(bench: Bench) -> None:
     bench.sweep([bench.kernel("a", 100), bench.kernel("b", 101), bench.kernel("c", 102)], [1])
     turns = [line["kernel"] for line in bench.asked() if line.get("profiling-duration") == "200"]
     assert turns == list("abccbaabccbaabc")
+
+
+@pytest.mark.parametrize(
+    ("fault", "status", "reason"),
+    [
+        ("crash", "crashed", "killed by SIGSEGV"),
+        ("hang", "timed_out", "no result after 2 s"),
+        ("failed",) * 2 + ("planted: failed",),
+    ],
+)
+def test_what_fails_in_a_final_is_no_winner_and_delays_nobody(
+    fault: str, status: str, reason: str, bench: Bench
+) -> None:
+    kernels = [bench.kernel("a", 100, final_faults={"1": fault}), bench.kernel("b", 101), bench.kernel("c", 102)]
+    _, results = bench.sweep(kernels, [1, 2], timeout_s=2)
+    assert (of(results, "a").status, of(results, "a").reason) == (status, f"in a final: {reason}")
+    assert {of(results, name, size).precision for name, size in (("b", 1), ("c", 1), ("a", 2), ("b", 2))} == {"final"}
+    assert f"finals: {6 * sweeps.ROUNDS}/{6 * sweeps.ROUNDS}\n" in bench.progress.getvalue()
 
 
 @pytest.mark.parametrize(("us", "processes"), [(100, 1), (10, sweeps.ROUNDS)])
@@ -296,6 +314,19 @@ def test_gpus_share_the_problems_and_each_problem_has_one(bench: Bench) -> None:
     assert Counter(next(iter(one)) for one in devices.values()) == {0: 2, 2: 2}
     bench.sweep(kernels, [1, 2, 3, 4], devices=[2, 0])
     assert bench.asked() == []
+
+
+def test_gpus_are_listed_by_a_profiler_that_works(bench: Bench) -> None:
+    broken = [
+        replace(bench.kernel("bad", 100), command=(sys.executable, "-c", script))
+        for script in ("import os; os.abort()", "print('nonsense')", "print('[{}]')")
+    ]
+    missing = replace(bench.kernel("bad", 100), command=("/nowhere",))
+    (gpu,) = gpus([*broken, missing, bench.kernel("good", 100)], None)
+    assert gpu.place.gpu == "Fake GPU"
+    with pytest.raises(BuildError) as raised:
+        gpus(broken[1:], None)
+    assert str(raised.value) == f"error: {sys.executable} --list-devices printed no list of devices"
 
 
 def test_a_device_that_there_is_not(bench: Bench) -> None:

@@ -67,7 +67,7 @@ def run(arguments: Sequence[str]) -> int:
     if not built:
         raise BuildError("error: none of the kernels has been built; run ninja first")
     _check_layouts(built, wanted, options.layouts)
-    gpus = contenders.gpus(built[0], options.devices)
+    gpus = contenders.gpus(built, options.devices)
     rivals: list[contenders.Contender] = []
     if options.baseline:
         found = baseline.find(current_plan(), built, options.cublaslt)
@@ -233,10 +233,17 @@ def _sweep_options(options: argparse.Namespace) -> Options:
 
 @contextmanager
 def _interruptible() -> Iterator[None]:
-    """Have the signals that end a process raise Interrupted."""
+    """Have the first of the signals that end a process raise Interrupted.
+
+    Those after it, as from an impatient user, do nothing: they would leave profilers behind that are just being ended.
+    """
+    interrupted = False
 
     def interrupt(signum: int, frame: FrameType | None) -> None:
-        raise Interrupted(signum)
+        nonlocal interrupted
+        if not interrupted:
+            interrupted = True
+            raise Interrupted(signum)
 
     signals = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
     previous = {one: signal.signal(one, interrupt) for one in signals if signal.getsignal(one) is not signal.SIG_IGN}

@@ -1,8 +1,8 @@
 """Speaks as a profiler does to a sweep, without a GPU: `fake_profiler.py CONFIG FLAG...`.
 
 CONFIG is JSON: `key`, `name`, `us` (the time for m = 1; it grows with m), `faults` (what to do at m: crash, hang,
-garbage, nested, orphan, exit, wrong, failed, other_key), `faster` (parameter values that take 20 % less), `devices`,
-and `log`, a file to which each problem's flags are appended.
+garbage, nested, orphan, exit, wrong, failed, other_key), `final_faults` (the same, in finals alone), `faster`
+(parameter values that take 20 % less), `devices`, and `log`, a file to which each problem's flags are appended.
 """
 
 from __future__ import annotations
@@ -28,6 +28,8 @@ def main() -> None:
                 json.dumps({"kernel": config["name"], "device": int(ordinal), "pid": os.getpid(), **flags}) + "\n"
             )
         fault = config.get("faults", {}).get(flags["m"])
+        if flags.get("profiling-duration") == "200":
+            fault = config.get("final_faults", {}).get(flags["m"], fault)
         if fault in FATAL:
             FATAL[fault]()
         print(json.dumps(answer(config, flags, fault)), flush=True)

@@ -58,7 +58,7 @@ def sweep(contenders: list[Contender], path: Path, **options: Any) -> tuple[Summ
         Problem("gemm", {"m": size, "n": size, "k": 64, "batch_count": 1, "alpha": 1.0, "beta": 0.0}) for size in SIZES
     ]
     with open_results(str(path), write=True) as results:
-        swept = Sweep(contenders, problems, gpus(contenders[0], None)[:1], results, Options(**options), Progress())
+        swept = Sweep(contenders, problems, gpus(contenders, None)[:1], results, Options(**options), Progress())
         return swept.run(), swept.results()
 
 
