@@ -13,6 +13,9 @@ from .problems import canonical
 from .ranking import group
 from .results import OURS, Result
 
+CACHES = ("cold", "warm")
+"""The cache modes in which kernels are measured."""
+
 
 @dataclass(frozen=True, slots=True)
 class Query:

@@ -7,14 +7,17 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from . import choose, results
+from . import choose, document, results
 from .choose import Choice
-from .contests import Query
-from .errors import BuildError, InputError
+from .contests import CACHES, Query
+from .document import MappingNode
+from .errors import BuildError, InputError, ManifestError
 from .manifest import Problem
 from .operations import OPERATIONS
-from .places import nearest
+from .places import Errors, nearest
 from .plan import Plan
+from .problems import canonical
+from .schema import Field
 from .store import PLAN
 
 
@@ -35,6 +38,10 @@ def best(
     defaults. `folder` is the build folder, of whose kernels one is chosen; `every`: of all that were ever measured.
     Raises InputError, MachineError.
     """
+    if operation not in OPERATIONS:
+        raise InputError(f"error: unknown operation {operation!r} (one of {', '.join(OPERATIONS)})")
+    if cache not in CACHES:
+        raise InputError(f"error: unknown cache mode {cache!r} (one of {', '.join(CACHES)})")
     given = [problem] if isinstance(problem, Mapping) else list(problem)
     problems = [Problem(operation, _complete(operation, values)) for values in given]
     path = results_file or os.path.join(folder, results.RESULTS)
@@ -66,5 +73,25 @@ def _complete(operation: str, values: Mapping[str, Any]) -> dict[str, Any]:
     missing = [name for name, field in fields.items() if field.required and name not in values]
     if missing:
         raise InputError(f"error: a {operation} problem needs {', '.join(missing)}")
+    for name, value in values.items():
+        _check(operation, fields[name], value)
     defaults = {name: field.default for name, field in fields.items() if field.default is not None}
     return defaults | dict(values)
+
+
+def _check(operation: str, field: Field, value: Any) -> None:
+    """Raise InputError for a value that a manifest could not have either."""
+    where = f"error: a {operation} problem's"
+    try:
+        written = canonical({field.name: value})
+    except TypeError:
+        raise InputError(f"{where} {field.name}: expected {field.type.expected}, found {value!r}") from None
+    errors = Errors("problem")
+    node = document.compose(written, errors)
+    assert isinstance(node, MappingNode)
+    field.type.read(node.entries[field.name].node, field.name, errors)
+    try:
+        errors.check()
+    except ManifestError as error:
+        told = str(error).partition("error: ")[2]
+        raise InputError(f"{where} {told}") from None

@@ -143,7 +143,7 @@ def read(path: str) -> list[Result]:
         return from_json(rows)
     except OSError as error:
         raise InputError(f"error: {path}: {error.strerror}") from error
-    except (ValueError, KeyError, TypeError, sqlite3.Error):
+    except (ValueError, KeyError, TypeError, RecursionError, sqlite3.Error):
         raise InputError(
             f"error: {path} is neither a file of results nor what `cutlass-ninja results --export json` prints"
         ) from None

@@ -135,6 +135,10 @@ def test_json_has_the_figures(folder: BuildFolder) -> None:
             "error: text is neither a file of results nor what `cutlass-ninja results --export json` prints",
         ),
         (
+            ["nested", "some.json"],
+            "error: nested is neither a file of results nor what `cutlass-ninja results --export json` prints",
+        ),
+        (
             ["--least=much", "some.json", "some.json"],
             "error: argument --least: 'much': expected a percentage, 0 or more (see cutlass-ninja diff --help)",
         ),
@@ -143,6 +147,7 @@ def test_json_has_the_figures(folder: BuildFolder) -> None:
 def test_wrong_files_are_one_line(arguments: list[str], message: str, folder: BuildFolder) -> None:
     folder.write("some.json", "[]")
     folder.write("text", "{}")
+    folder.write("nested", "[" * 100_000)
     ran = folder.generate("diff", *arguments)
     assert (ran.code, ran.out, ran.err) == (2, "", message + "\n")
 

@@ -13,6 +13,7 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from conftest import BuildFolder, Ran
@@ -189,6 +190,29 @@ def test_best_in_python_has_the_same_powers(project: Project) -> None:
         cutlass_ninja.best({"m": 64, "n": 64}, folder=folder)
 
 
+@pytest.mark.parametrize(
+    ("values", "options", "message"),
+    [
+        ({"m": 0}, {}, "error: a gemm problem's m: expected an integer of at least 1, found 0"),
+        ({"m": [64, 128]}, {}, "error: a gemm problem's m: expected an integer of at least 1, found a list"),
+        ({"m": "64"}, {}, "error: a gemm problem's m: '64' is a string: remove the quotes"),
+        ({"m": None}, {}, "error: a gemm problem's m has no value; expected an integer of at least 1"),
+        ({"m": 64.5}, {}, "error: a gemm problem's m: expected an integer of at least 1, found 64.5"),
+        ({"beta": float("nan")}, {}, "error: a gemm problem's beta: expected a number, found NaN"),
+        ({"m": 1j}, {}, "error: a gemm problem's m: expected an integer of at least 1, found 1j"),
+        ({}, {"operation": "gem"}, "error: unknown operation 'gem' (one of gemm, conv2d)"),
+        ({}, {"cache": "hot"}, "error: unknown cache mode 'hot' (one of cold, warm)"),
+    ],
+)
+def test_what_is_no_problem_in_python(
+    values: dict[str, Any], options: dict[str, Any], message: str, tmp_path: Path
+) -> None:
+    put(str(tmp_path / "cache/results.sqlite"), result())
+    with pytest.raises(InputError) as raised:
+        cutlass_ninja.best({"m": 64, "n": 64, "k": 64, **values}, folder=str(tmp_path), predict=True, **options)
+    assert str(raised.value) == message
+
+
 def test_results_are_exported(project: Project) -> None:
     profiled(project)
     assert len(project.generate("results").out.splitlines()) == 3
@@ -269,9 +293,9 @@ def waiting(project: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     return project
 
 
-def started(project: Project) -> subprocess.Popen[str]:
+def started(project: Project, *arguments: str) -> subprocess.Popen[str]:
     """A profile that waits for the GPU."""
-    process = project.start(sys.executable, "-m", "cutlass_ninja", "profile", "--no-baseline")
+    process = project.start(sys.executable, "-m", "cutlass_ninja", "profile", "--no-baseline", *arguments)
     assert process.stderr is not None
     assert process.stderr.readline() == WAITING
     return process
@@ -287,13 +311,17 @@ def test_two_profiles_take_turns_on_a_gpu(waiting: Project) -> None:
     assert sorted(re.findall(r", (\d) known before", "".join(told))) == ["0", "3"]
 
 
-def test_a_profile_that_waits_can_be_interrupted(waiting: Project) -> None:
+@pytest.mark.parametrize(
+    ("arguments", "goes_on"),
+    [([], "the same command goes on from here"), (["--force"], "without --force it is not measured again")],
+)
+def test_a_profile_that_waits_can_be_interrupted(arguments: list[str], goes_on: str, waiting: Project) -> None:
     with gpu_lock.hold([PLAIN_GPU], print):
-        process = started(waiting)
+        process = started(waiting, *arguments)
         process.send_signal(signal.SIGINT)
         _, told = process.communicate(timeout=60)
     assert process.returncode == 130
-    assert told == "interrupted: what was measured is kept; the same command goes on from here\n"
+    assert told == f"interrupted: what was measured is kept; {goes_on}\n"
 
 
 def plant(project: Project, kernel: str, script: str) -> None:

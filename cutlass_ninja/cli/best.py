@@ -7,7 +7,7 @@ import os
 from collections.abc import Sequence
 
 from .. import choose, lookup, problems, results
-from ..contests import Query
+from ..contests import CACHES, Query
 from ..errors import InputError
 from ..manifest import Problem
 from ..operations import OPERATIONS
@@ -65,7 +65,7 @@ def _parse(arguments: Sequence[str]) -> argparse.Namespace:
         "--problem", action="append", default=[], metavar="m=M,n=N,...", help="this problem; [1,2] for a value: several"
     )
     parsed.add_argument("--results", default=results.RESULTS, metavar="FILE", help=f"default: {results.RESULTS}")
-    parsed.add_argument("--cache", choices=("cold", "warm"), default="cold", help="measured so")
+    parsed.add_argument("--cache", choices=CACHES, default="cold", help="measured so")
     parsed.add_argument("--gpu", default="*", metavar="GLOB", help="on GPUs of this name only")
     parsed.add_argument("--all", action="store_true", help="kernels count that the build no longer has, too")
     parsed.add_argument("--predict", action="store_true", help="guess from the nearest problems what was not measured")

@@ -12,7 +12,7 @@ from fnmatch import fnmatchcase
 from types import FrameType
 
 from .. import baseline, choose, clock, contenders, entries, generate, gpu_lock, problems, results, signature, store
-from ..contests import Query
+from ..contests import CACHES, Query
 from ..errors import BuildError, InputError, MachineError
 from ..manifest import Problem
 from ..places import quote
@@ -80,7 +80,10 @@ def run(arguments: Sequence[str]) -> int:
             with _interruptible(), gpu_lock.hold(gpus, say):
                 summary = sweep.run()
         except Interrupted as interrupted:
-            say("interrupted: what was measured is kept; the same command goes on from here")
+            goes_on = (
+                "without --force it is not measured again" if options.force else "the same command goes on from here"
+            )
+            say(f"interrupted: what was measured is kept; {goes_on}")
             return interrupted.exit_code
     chosen = [
         choice
@@ -122,7 +125,7 @@ def _parse(arguments: Sequence[str]) -> argparse.Namespace:
         "--devices", type=_ordinals, metavar="N,...", help="the GPUs by CUDA's ordinals (default: all that are visible)"
     )
     parsed.add_argument("--results", default=results.RESULTS, metavar="FILE", help=f"default: {results.RESULTS}")
-    parsed.add_argument("--cache", choices=("cold", "warm"), default="cold", help="whether operands lie in the L2")
+    parsed.add_argument("--cache", choices=CACHES, default="cold", help="whether operands lie in the L2")
     parsed.add_argument("--relative-stderr", type=_amount, metavar="PERCENT", help="of the mean, to be reached (0.5)")
     parsed.add_argument("--profiling-duration", type=_amount, metavar="MS", help="the most for one measurement (1000)")
     parsed.add_argument("--timeout", type=_amount, default=120, metavar="S", help="for one problem of one kernel (120)")

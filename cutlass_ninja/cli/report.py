@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from .. import lookup, problems, results, units
-from ..contests import Query
+from ..contests import CACHES, Query
 from ..errors import BuildError, InputError
 from ..files import write_atomically
 from ..operations import OPERATIONS
@@ -24,7 +24,6 @@ was wrong, and the environment. --text prints the same figures as tables, --csv 
 
 _EPILOG = "exit codes: 0 fine; 1 the file cannot be written; 2 wrong input or call"
 
-_CACHES = ("cold", "warm")
 _PAGE = "report.html"
 _STDOUT = "-"
 
@@ -38,7 +37,7 @@ def run(arguments: Sequence[str]) -> int:
         measured = opened.all()
     asked += problems.given(options.problem, sorted({result.operation for result in measured}) or list(OPERATIONS))
     keys = None if options.all else lookup.keys(".")
-    queries = [Query(keys, cache, options.gpu) for cache in options.cache or _CACHES]
+    queries = [Query(keys, cache, options.gpu) for cache in options.cache or CACHES]
     found = contents.of_results(measured, queries, problems.once(asked), troubles.uncompiled())
     if not found.contests:
         raise InputError(_nothing(options, len(measured)))
@@ -58,7 +57,7 @@ def _parse(arguments: Sequence[str]) -> argparse.Namespace:
         "--problem", action="append", default=[], metavar="m=M,n=N,...", help="this problem; [1,2] for a value: several"
     )
     parsed.add_argument("--results", default=results.RESULTS, metavar="FILE", help=f"default: {results.RESULTS}")
-    parsed.add_argument("--cache", choices=_CACHES, action="append", help="measured so (default: both)")
+    parsed.add_argument("--cache", choices=CACHES, action="append", help="measured so (default: both)")
     parsed.add_argument("--gpu", default="*", metavar="GLOB", help="on GPUs of this name only")
     parsed.add_argument("--all", action="store_true", help="with kernels that the build no longer has")
     form = parsed.add_mutually_exclusive_group()
