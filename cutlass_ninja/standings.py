@@ -56,6 +56,12 @@ class Standings:
         """What was measured by earlier runs, whether or not it counts."""
         self.ties_cut = 0
         """How many kernels were too many to take part in one problem's finals."""
+        self._recalled: dict[tuple[str, str], list[Mapping[str, int]]] = {}
+
+    def recall(self, result: Result) -> None:
+        """Take over what an earlier run measured."""
+        self.found[result.identity] = result
+        self._recalled.setdefault(result.identity[:2], []).append(result.parameters)
 
     def first(self) -> list[Task]:
         """What is missing of the share with the default parameters.
@@ -73,6 +79,7 @@ class Standings:
     def variants(self, step: int) -> list[Task]:
         """For what is near the best: the best parameters so far, with each other choice of the parameter `step`.
 
+        What an earlier run has searched so is not searched again, though other parameters may seem the best since.
         A kernel that was asked in both forms has parameters of its own in each.
         """
         return self._missing(self._variants(step))
@@ -124,8 +131,16 @@ class Standings:
             for result in best.values():
                 contender, problem = self._contenders[result.key], self._problem(result)
                 for name, choices in list(contender.choices(problem.values).items())[step : step + 1]:
-                    for choice in choices:
+                    for choice in () if self._searched(result, name, choices) else choices:
                         yield Task(contender, problem, {**result.parameters, name: choice})
+
+    def _searched(self, result: Result, name: str, choices: Sequence[int]) -> bool:
+        """Whether an earlier run tried all choices of one parameter, the others being the same."""
+        tried: dict[str, set[int]] = {}
+        for parameters in self._recalled.get(result.identity[:2], ()):
+            others = canonical({other: value for other, value in parameters.items() if other != name})
+            tried.setdefault(others, set()).update(value for other, value in parameters.items() if other == name)
+        return any(one.issuperset(choices) for one in tried.values())
 
     def _groups(self) -> list[list[Result]]:
         """The results that compete: of one group and one provider."""

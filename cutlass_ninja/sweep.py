@@ -170,7 +170,7 @@ class Sweep:
             if gpu and result.identity[:2] in wanted and result.cache == self._options.cache:
                 self._standings[gpu].old.add(result.identity)
                 if not self._options.force and not (self._options.retry_failed and result.status in UNDONE):
-                    self._standings[gpu].found[result.identity] = result
+                    self._standings[gpu].recall(result)
                     self.summary.reused += 1
 
     def _shares(self) -> dict[Gpu, list[entries.Entry]]:

@@ -232,6 +232,25 @@ def test_the_second_run_measures_nothing(bench: Bench) -> None:
     assert len(results) == 6
 
 
+def test_parameters_are_not_searched_again_from_another_best(bench: Bench) -> None:
+    parameters = {"order": [0, 1], "slices": [1, 2]}
+    kernels = [bench.kernel("a", 100, parameters=parameters, faster={"order": 1})]
+    _, results = bench.sweep(kernels, [1])
+    assert {parameters for *_, parameters in results} == {
+        '{"order": 0, "slices": 1}', '{"order": 1, "slices": 1}', '{"order": 1, "slices": 2}',
+    }  # fmt: skip
+    bench.asked()
+    other = of(results, "a", 1, '{"order": 0, "slices": 1}')
+    with open_results(str(bench.folder / "results.sqlite"), write=True) as opened:
+        opened.put(replace(other, precision="full", record={**other.record, "runtime_median_ms": 0.07}))
+    summary, _ = bench.sweep(kernels, [1])
+    assert bench.asked() == [] and summary.measured == 0
+    # What is asked for anew is searched.
+    more = [replace(kernels[0], parameters={"order": [0, 1], "slices": [1, 2, 4]})]
+    bench.sweep(more, [1])
+    assert {(line["order"], line["slices"]) for line in bench.asked()} >= {("0", "2"), ("0", "4")}
+
+
 def test_only_what_is_missing_is_measured(bench: Bench) -> None:
     kernels = [bench.kernel("a", 100), bench.kernel("b", 150)]
     bench.sweep(kernels, [1])
