@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 from conftest import CONFIGS, ROOT, BuildFolder
 from kernels import AMPERE, HOPPER, with_values
+from test_results import put, result
 
 from cutlass_ninja import __version__, arch, cli, memory, toolchain
 from cutlass_ninja.arch import ARCHS
@@ -335,3 +336,10 @@ def test_the_end_of_the_program_loses_no_output(tmp_path: Path) -> None:
     done = subprocess.run(["sh", "-c", ending_early], cwd=tmp_path, env=environment, capture_output=True, check=True)
     assert done.stderr == b""
     assert (tmp_path / "out").read_text() in ("141\n", "0\n")  # 0 if it wrote before the reader ended.
+
+
+def test_output_for_which_there_is_no_room_is_one_line(folder: BuildFolder) -> None:
+    put(str(folder.path / "cache/results.sqlite"), *(result(m=m) for m in range(1, 100)))
+    command = f"{sys.executable} -m cutlass_ninja results > /dev/full"
+    ran = folder.run("sh", "-c", command)
+    assert (ran.code, ran.err) == (1, "error: No space left on device; make room, or write elsewhere\n")

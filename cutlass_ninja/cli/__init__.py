@@ -5,6 +5,7 @@ Each command is a module with a `run`, which takes the arguments after the comma
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 import sys
@@ -34,8 +35,14 @@ def main(arguments: Sequence[str] | None = None, by_ninja: bool = False) -> int:
     except KeyboardInterrupt:
         return 130
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _forget_output()
         return 141
+    except OSError as error:
+        if error.errno != errno.ENOSPC:
+            raise
+        _forget_output()
+        print(f"error: {error.strerror}; make room, or write elsewhere", file=sys.stderr)
+        return 1
 
 
 def script() -> NoReturn:
@@ -53,6 +60,11 @@ def script() -> NoReturn:
     except OSError:
         sys.exit(code)  # Python tells what cannot be written.
     os._exit(code)
+
+
+def _forget_output() -> None:
+    """Have what was not written yet go nowhere, so that nothing fails to write it at the end."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _refuse_unknown_command(arguments: Sequence[str]) -> None:
