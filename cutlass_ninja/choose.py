@@ -10,6 +10,7 @@ from typing import Any
 from .contests import Contests, Query, Rivals
 from .forms import Form, exchanged_problem, of_kernel
 from .manifest import Problem
+from .operations import OPERATIONS
 from .peaks import peak_tflop_per_s
 from .problems import canonical
 from .ranking import decisive, of_each_kernel, ranked, ties
@@ -172,15 +173,17 @@ def _predict(problem: Problem, contests: Contests) -> list[Choice]:
     """A choice for each signature and GPU: the kernel with the best rate, by distance, on the nearest problems."""
     nearby: dict[tuple[Form, Place], _Nearby] = {}
     meant: set[Form] = set()
-    ways: dict[str, list[Form]] = {}
+    ways: dict[str, list[tuple[Form, bool]]] = {}
     distances: dict[str, float] = {}
     for result in contests.ours():
         if result.operation != problem.operation:
             continue
         if result.key not in ways:
             ways[result.key] = _ways(problem, result.config)
-            meant.add(ways[result.key][0])
-        for own, seen in zip(ways[result.key], filter(None, (result.form, result.form.exchanged))):
+            meant.add(ways[result.key][0][0])
+        for (own, can), seen in zip(ways[result.key], filter(None, (result.form, result.form.exchanged))):
+            if not can:
+                continue
             if seen.problem not in distances:
                 distances[seen.problem] = _distance(problem.values, seen.values)
             if distances[seen.problem] < math.inf:
@@ -194,11 +197,16 @@ _Nearby = dict[tuple[float, str], list[tuple[Result, bool]]]
 """Measured problems as seen from one that was not, by their distance: the results, and whether of the other form."""
 
 
-def _ways(problem: Problem, config: Mapping[str, Any]) -> list[Form]:
-    """What a kernel computes of a problem: asked as it stands; and asked in the other form, if there is one."""
-    ways = [of_kernel(problem.operation, config, problem.values)]
-    if other := exchanged_problem(problem):
-        ways += filter(None, [of_kernel(other.operation, config, other.values).exchanged])
+def _ways(problem: Problem, config: Mapping[str, Any]) -> list[tuple[Form, bool]]:
+    """What a kernel computes of a problem: asked as it stands; and asked in the other form, if there is one.
+
+    Each with whether it can be asked so.
+    """
+    takes = OPERATIONS[problem.operation].takes
+    ways = [(of_kernel(problem.operation, config, problem.values), takes(config, problem.values))]
+    other = exchanged_problem(problem)
+    if other and (seen := of_kernel(other.operation, config, other.values).exchanged):
+        ways.append((seen, takes(config, other.values)))
     return ways
 
 

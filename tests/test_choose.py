@@ -178,6 +178,17 @@ def test_a_prediction_names_the_nearest_problems_and_gives_no_time() -> None:
     assert choice.winner and choice.winner.kernel == "large"
 
 
+def test_a_kernel_is_not_predicted_for_a_problem_that_it_does_not_take() -> None:
+    aligned = {**CONFIG, "alignment_a": 8, "alignment_b": 8, "alignment_c": 8, "alignment_d": 8}
+    rows = [result("fast", 1.0, config=aligned, problem=asked(64, 64)), result("any", 2.0, problem=asked(64, 64))]
+    # D, column-major, has columns of m elements; A and B of k.
+    for m, n, k, kernel in ((72, 65, 64, "fast"), (65, 72, 64, "any"), (72, 72, 65, "any")):
+        (choice,) = best(rows, [Problem("gemm", asked(m, n, k))], ANY, predict=True)
+        assert choice.winner and choice.winner.kernel == kernel, (m, n, k)
+    (choice,) = best(rows[:1], [Problem("gemm", asked(65, 72))], ANY, predict=True)
+    assert choice.winner is None
+
+
 def test_a_problem_that_reads_c_is_not_predicted_from_one_that_does_not() -> None:
     (choice,) = best([result(m=64)], [problem(128, beta=1)], ANY, predict=True)
     assert choice.winner is None

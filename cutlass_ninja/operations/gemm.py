@@ -34,6 +34,13 @@ _SWIZZLES = {
     "StreamK": "cutlass::gemm::threadblock::ThreadblockSwizzleStreamK",
 }
 """By the names of cutlass_library.SwizzlingFunctor."""
+_STORED = (
+    ("a", "layout_a", ("m", "k")),
+    ("b", "layout_b", ("k", "n")),
+    ("c", "layout_c", ("m", "n")),
+    ("d", "layout_c", ("m", "n")),
+)
+"""Each matrix with the field of its layout, and its leading dimension if it is column-major or row-major."""
 _SPLIT_K_MODES = ("serial", "parallel")
 
 _OF_KIND = {
@@ -232,6 +239,15 @@ def template_values(config: Config, arch: Arch) -> Mapping[str, Any]:
             "extended_mma": sm90.needs_extended_mma(config),
         }
     return values
+
+
+def takes(config: Config, problem: Mapping[str, Any]) -> bool:
+    """Whether the leading dimensions of a problem's packed operands are aligned as a kernel needs them."""
+    for which, layout, extents in _STORED:
+        leading = problem[extents[config[layout] == "t"]]
+        if leading % config.get(f"alignment_{which}", 1):
+            return False
+    return True
 
 
 def _partial_alignment(config: Config) -> int:
@@ -438,4 +454,5 @@ OPERATION = Operation(
     unremarkable={**epilogue.UNREMARKABLE, "swizzling_functor": "Identity8", "split_k_mode": "serial"},
     exchanged=exchange.exchanged,
     indifferent=exchange.indifferent,
+    takes=takes,
 )

@@ -76,3 +76,5 @@ class Operation:
     where it began; what becomes of the problem does not depend on the signature."""
     indifferent: Callable[[Mapping[str, Any]], Collection[str]] = lambda problem: ()
     """The fields of signatures that make no difference to a problem."""
+    takes: Callable[[Mapping[str, Any], Mapping[str, Any]], bool] = lambda config, problem: True
+    """Whether kernels of this configuration can be asked a problem at all, as far as that is known without a GPU."""
