@@ -300,6 +300,27 @@ def test_a_batch_of_which_nothing_compiles(six: Project) -> None:
     assert {state.partition(":")[0] for state in six.states().values()} == {"failed"}
 
 
+@pytest.mark.parametrize("program", ["nvcc", "ptxas"])
+def test_a_compiler_that_crashes_on_one_kernel_leaves_it_out(program: str, six: Project, tools: Toolchain) -> None:
+    """And as it may be for lack of memory, it is tried again the next time."""
+    key = six.keys()["ampere4"]
+    six.wrap_nvcc(before=f'case "$KERNELS" in *{key}*) kill -SEGV $$ ;; esac' if program == "nvcc" else ":")
+    six.generated()
+    if program == "ptxas":
+        six.write("bin/ptxas", f'#!/bin/sh\ngrep -q {key} kernel.ptx && kill -SEGV $$\nexec {tools.ptxas} "$@"\n')
+        (six.path / "bin/ptxas").chmod(0o755)
+        six.edit("cache/plan.json", lambda text: text.replace(tools.ptxas, str(six.path / "bin/ptxas")))
+    failed = six.built(fails=True)
+    assert failed.kernels == SIX_NAMES - {"ampere4"}
+    (line,) = (line for line in failed.ran.out.splitlines() if "error: " in line)
+    assert "32x4_tn_align8: error: " in line and "killed by signal 11 (not recorded: ninja tries again)" in line
+    assert six.leftovers() == []
+    six.wrap_nvcc()
+    six.generated()
+    assert six.states().pop("ampere4") == "to build"
+    assert six.rebuilt() == {"ampere4"}
+
+
 # Interruptions.
 
 
@@ -414,6 +435,7 @@ def test_ninja_goes_on_in_the_way_that_was_asked_for(six: Project) -> None:
     ("manifest", "environment", "reason"),
     [
         ("nvcc_flags: [-lineinfo]\n", {}, "nvcc_flags has -lineinfo"),
+        ("nvcc_flags: [-Xcompiler=-g]\n", {}, "nvcc_flags has -g"),
         ("", {"NVCC_APPEND_FLAGS": "-DX=1"}, "NVCC_APPEND_FLAGS is set"),
     ],
 )
@@ -444,3 +466,12 @@ def test_flags_reach_both_halves(six: Project) -> None:
     found = record(one, "ampere3")
     assert found["compile"] == "batched"
     assert "-maxrregcount=32" in found["commands"][2]
+
+
+def test_a_header_that_a_flag_includes_may_have_device_code(six: Project) -> None:
+    six.write("inc/forced.h", "#define FORCED\n__device__ inline int thread() { return threadIdx.x; }\n")
+    six.edit("m.yaml", lambda text: "nvcc_flags: [-include, forced.h]\n" + text)
+    six.edit(UNIVERSAL, lambda text: text + "#ifndef FORCED\n#error FORCED\n#endif\n")
+    one = replace(six, arguments=("m.yaml", "--only", ONE))
+    assert one.rebuilt() == {"ampere3"}
+    assert record(one, "ampere3")["compile"] == "batched"
