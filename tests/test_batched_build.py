@@ -282,6 +282,18 @@ def test_a_kernel_that_does_not_compile_does_not_take_its_batch_with_it(
     assert six.count() == calls + 1
 
 
+def test_a_kernel_is_built_by_its_name_though_its_batch_has_failed(six: Project) -> None:
+    failing(six, DEFAULT, '  static_assert(Stages != 5, "not five");\n')
+    six.generated()
+    six.built(fails=True)
+    six.generated()
+    assert edges(six) == [1] * 6
+    by_kernel = {kernel: name for name, kernel in NAMES.items()}
+    good = six.run(find_ninja(), by_kernel["ampere4"])
+    assert (good.code, good.out) == (0, "ninja: no work to do.\n")
+    assert six.run(find_ninja(), by_kernel["ampere5"]).code == 1
+
+
 def test_several_that_do_not_compile_are_told_each_with_its_reason(six: Project) -> None:
     failing(six, DEFAULT, '  static_assert(Stages % 2 == 0, "an even number, please");\n')
     six.generated()
