@@ -73,6 +73,8 @@ class _Front:
     log: bytes = b""
     output: str = ""
     reason: str = ""
+    host: Gas | None = None
+    """What the host halves came to, unless it failed before."""
     kernels: Sequence[str] = ()
     """The labels of the batch."""
     wall_time_s: float = 0
@@ -146,23 +148,27 @@ class _Workshop:
             Path(log).write_bytes(b"")
         started = time.monotonic()
         finished, reason = self._run(group[0].front_end, folder, log)
+        host = None
+        if not reason:
+            host = Gas(Path(folder, commands.HOST_ASSEMBLY).read_text(encoding="utf-8"))
+            reason = host.refused
         if reason and len(finished) == len(group[0].front_end):
             reason = f"host half: {reason}; --compile single leaves it to nvcc"
         labels = [job.target.label for job in group if isinstance(job.target, KernelTarget)]
         output = "".join(each.output for each in finished)
         wall = time.monotonic() - started
-        return _Front(Path(log).read_bytes(), output, reason, labels, wall, finished)
+        return _Front(Path(log).read_bytes(), output, reason, host, labels, wall, finished)
 
     def back_end(self, group: Sequence[Job], front: _Front) -> Iterator[tuple[Job, Outcome | CrashError]]:
         """Assemble and link each kernel of a batch that came through the front end, or the one that did not."""
-        if not front.reason:
+        host = None if front.reason else front.host
+        if host:
             device = Ptx(Path(self._held.path, commands.PTX).read_text(encoding="utf-8"))
-            host = Gas(Path(self._held.path, commands.HOST_ASSEMBLY).read_text(encoding="utf-8"))
         for job in group:
             folder = self._folder(job)
             with writing(scratch.FOLDER):
                 Path(folder, store.LOG).write_bytes(front.log)
-                if not front.reason:
+                if host:
                     cut = device.part(batch_sources.entry_of(job.target.key))
                     program = host.part(batch_sources.main_of(job.target.key)) + _IMAGE
                     Path(folder, commands.KERNEL_PTX).write_text(cut, encoding="utf-8")

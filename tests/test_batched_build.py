@@ -282,6 +282,23 @@ def test_a_kernel_that_does_not_compile_does_not_take_its_batch_with_it(
     assert six.count() == calls + 1
 
 
+def test_a_kernel_whose_host_half_cannot_be_cut_does_not_take_its_batch_with_it(six: Project) -> None:
+    """It has something to initialize before main, for which its batch has one function for all."""
+    early = """\
+  struct Early { Early() {} ~Early() {} };
+  template <int N> struct Holder { inline static Early early; };
+  static Status can_implement(Arguments const&) {
+    if constexpr (Mma::stages == 5) (void)&Holder<5>::early;
+"""
+    anchor = "  static Status can_implement(Arguments const&) {"
+    six.edit(UNIVERSAL, lambda text: text.replace(anchor, early))
+    six.generated()
+    failed = six.built(fails=True)
+    assert failed.kernels == SIX_NAMES - {"ampere5"}
+    assert "early" in six.states()["ampere5"]
+    assert "is initialized before main; --compile single leaves it to nvcc" in six.states()["ampere5"]
+
+
 def test_a_kernel_is_built_by_its_name_though_its_batch_has_failed(six: Project) -> None:
     failing(six, DEFAULT, '  static_assert(Stages != 5, "not five");\n')
     six.generated()
