@@ -327,6 +327,10 @@ def test_a_batch_of_which_nothing_compiles(six: Project) -> None:
     failed = six.built(fails=True)
     assert failed.kernels == set() and failed.ran.out.count("nothing (") == 6
     assert {state.partition(":")[0] for state in six.states().values()} == {"failed"}
+    six.generated()
+    assert edges(six) == [1] * 6
+    six.generated("--retry-failed")
+    assert edges(six) == [6]
 
 
 @pytest.mark.parametrize("program", ["nvcc", "ptxas"])
