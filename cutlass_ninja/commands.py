@@ -10,7 +10,7 @@ import os
 from collections.abc import Mapping
 
 from .arch import ARCHS
-from .batch_sources import DEVICE_UNIT, HOST_UNIT
+from .batch_sources import DEVICE_UNIT, HOST_UNIT, STUBS
 from .halves import flags_of
 from .kernel import Kernel
 from .sources import ENTRY_POINT, runtime_folder, runtime_sources, stand_ins
@@ -86,7 +86,10 @@ def kernel_flags(toolchain: Toolchain, kernel: Kernel) -> list[str]:
 
 def host_flags(toolchain: Toolchain, kernel: Kernel) -> list[str]:
     """The flags of a host half's compile, where it is compiled apart, that enter the key."""
-    return [*_HOST_FLAGS, *_workaround(toolchain), *flags_of(kernel.settings.nvcc_flags).host]
+    given = flags_of(kernel.settings.nvcc_flags).host
+    # What is included before the source may be device code, too.
+    stubs = ["-include", STUBS] if any(flag.startswith("-include") for flag in given) else []
+    return [*_HOST_FLAGS, *_workaround(toolchain), *stubs, *given]
 
 
 def ptxas_flags(kernel: Kernel) -> list[str]:

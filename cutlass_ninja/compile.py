@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 
 from . import links, scratch, store
-from .errors import BuildError, CutlassNinjaError
+from .errors import BuildError, CrashError, CutlassNinjaError
 from .jobs import Job, job_of, label
 from .keys import Identity
 from .plan import KernelTarget, Plan
@@ -190,6 +190,8 @@ def _attempt(
             checked = True
             waiting.remove(job)
             with errors.noted([job.target]):
+                if isinstance(outcome, CrashError):
+                    raise outcome
                 publish(job, outcome, identities[job.target.key], keep)
     return ""
 

@@ -16,6 +16,8 @@ _ERRORS = tuple(
         r"(?P<file>[^\s(][^(]*)\((?P<line>\d+)\): (?:catastrophic )?error(?: #[\w-]+)?: (?P<text>.+)",
         # g++, cc1plus: inc/a.h:2:45: error: ...
         r"(?P<file>[^\s:][^:]*):(?P<line>\d+):(?:\d+:)? (?:fatal )?error: (?P<text>.+)",
+        # The assembler: profiler.s:34: Error: ...
+        r"(?P<file>[^\s:][^:]*):(?P<line>\d+): Error: (?P<text>.+)",
         # ptxas on a file of PTX: ptxas profiler.ptx, line 24; error   : ...
         r"ptxas (?P<file>[^,]+), line (?P<line>\d+); (?:error|fatal) *: (?P<text>.+)",
         # nvcc's own tools: ptxas error   : ..., nvcc fatal   : ...
@@ -32,8 +34,8 @@ _STATIC_ASSERTION = re.compile(
     r'static assertion failed(?: with "(?P<edg>.*)"$|: (?P<gcc>.+)|$)',
 )
 
-# What a compile prints when the machine, and not the kernel, is at fault; the reason given is the group's text.
-_TROUBLES = tuple(
+# What a compile prints when a program of it crashed or ran out of memory; the reason given is the group's text.
+_CRASHES = tuple(
     re.compile(pattern)
     for pattern in (
         r"(internal compiler error: (?:Segmentation fault|Aborted|Bus error|Killed).*)",
@@ -43,6 +45,13 @@ _TROUBLES = tuple(
         r"(\S+ terminated with signal \d+.*)",
         r"^(Internal error \((?:Segmentation fault|Aborted|Bus error|Killed)\))",
         r"(?i)((?:virtual memory exhausted|memory exhausted|out of memory|cannot allocate memory|std::bad_alloc).*)",
+    )
+)
+
+# The same for what else is the machine's fault, and not the kernel's.
+_TROUBLES = tuple(
+    re.compile(pattern)
+    for pattern in (
         r"(?i)(no space left on device|disk quota exceeded|read-only file system|input/output error)",
         r"(?i)(cannot fork.*|resource temporarily unavailable|too many open files)",
         r"(?i)(cannot execute .*|\S+: (?:command )?not found)$",
@@ -77,14 +86,26 @@ def machine_trouble(returncode: int, output: str) -> str | None:
     for line in output.splitlines():
         if _placed(line):
             continue
-        for pattern in _TROUBLES:
+        for pattern in (*_CRASHES, *_TROUBLES):
             if match := pattern.search(line):
                 return _cut(match[1], LENGTH)
-    if returncode < 0 or 128 < returncode <= 192:
+    if _is_signal(returncode):
         return f"killed by signal {-returncode if returncode < 0 else returncode - 128}"
     if returncode in (126, 127):
         return "a program of the toolchain cannot be run"
     return None
+
+
+def crashed(returncode: int, output: str) -> bool:
+    """Whether what `machine_trouble` tells of is a crash or a lack of memory: smaller compiles may not have it."""
+    lines = [line for line in output.splitlines() if not _placed(line)]
+    if any(_NO_SPACE.search(line) for line in output.splitlines()):
+        return False
+    return _is_signal(returncode) or any(pattern.search(line) for line in lines for pattern in _CRASHES)
+
+
+def _is_signal(returncode: int) -> bool:
+    return returncode < 0 or 128 < returncode <= 192
 
 
 def ptxas(output: str) -> dict[str, Any]:

@@ -15,6 +15,10 @@ class BuildError(CutlassNinjaError):
     exit_code = 1
 
 
+class CrashError(BuildError):
+    """A compiler crashed or ran out of memory, which one kernel of a batch, or their number, may be the cause of."""
+
+
 class InputError(CutlassNinjaError):
     """The call or a path on the command line is wrong."""
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
-from .errors import BuildError
 from .pieces import Piece, Pieces
 
 _NAME = re.compile(r"[A-Za-z_.$][\w.$]*")
@@ -37,18 +36,24 @@ class Gas:
         pieces = [_piece(lines) for lines in _groups(text.splitlines(), self._attributes)]
         self._initializers = [piece for piece in pieces if _INITIALIZERS.match(piece.text)]
         self._pieces = Pieces(pieces)
+        named = dict.fromkeys(name for piece in self._initializers for name in piece.uses)
+        self._initializing = [name for name in named if _INITIALIZER.fullmatch(name)]
+
+    @property
+    def refused(self) -> str:
+        """Why no program can be cut out: anything but <iostream> is to be initialized before it starts, and a batch has
+        one initializer for all of its programs. Else empty.
+        """
+        reached = (name for piece in self._pieces.reached(self._initializing) for name in piece.names)
+        unknown = (name for name in reached if name != _STREAMS and not _INITIALIZES.fullmatch(name))
+        return next((f"{name} is initialized before main" for name in unknown), "")
 
     def part(self, main: str) -> str:
         """The program whose main function is called `main` in the batch.
 
-        Raises BuildError without such a function, or if anything but <iostream> is to be initialized before it starts:
-        a batch has one initializer for all of its programs.
+        Of a batch that is not refused. Raises BuildError without such a function.
         """
-        initializers = [name for piece in self._initializers for name in piece.uses if _INITIALIZER.fullmatch(name)]
-        for name in (name for piece in self._pieces.reached(initializers) for name in piece.names):
-            if name != _STREAMS and not _INITIALIZES.fullmatch(name):
-                raise BuildError(f"error: {name} is initialized before main; use --compile single")
-        pieces = [*self._pieces.reached([*initializers, main]), *self._initializers]
+        pieces = [*self._pieces.reached([*self._initializing, main]), *self._initializers]
         text = "".join(self._attributes.get(name, "") for piece in pieces for name in piece.names)
         text += "".join(piece.text for piece in pieces) + _END
         return _renamed(f"\t.globl\t{main}\n{text}", main)

@@ -168,8 +168,7 @@ def write(request: Request, selection: Selection, plan: Plan, template: str, sta
     if selection.native or _has_changed(plan.inputs, started):
         unchanged.forget()
     else:
-        missing = [key for key, state in states.items() if state.status is not Status.CACHED]
-        unchanged.remember(plan, selection.cutlass, selection.skipped, _OUTPUTS, missing)
+        unchanged.remember(plan, selection.cutlass, selection.skipped, _OUTPUTS, states)
 
 
 def settle(request: Request, plan: Plan, started: int, by_ninja: bool) -> Generated:

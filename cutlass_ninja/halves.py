@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -54,8 +55,9 @@ _FLAGS = {
     "--ptxas-options": _Flag(valued=True, passed_on="ptxas"),
     "-Xcompiler": _Flag(valued=True, passed_on="host"),
     "--compiler-options": _Flag(valued=True, passed_on="host"),
+    **dict.fromkeys(("-fmad", "--fmad"), _Flag(valued=True, ptxas="--fmad=")),
     **dict.fromkeys(("-ftz", "--ftz", "-prec-div", "--prec-div", "-prec-sqrt", "--prec-sqrt"), _Flag(valued=True)),
-    **dict.fromkeys(("-fmad", "--fmad", "-diag-suppress", "--diag-suppress"), _Flag(valued=True)),
+    **dict.fromkeys(("-diag-suppress", "--diag-suppress"), _Flag(valued=True)),
     **dict.fromkeys(("-use_fast_math", "--use_fast_math", "-w", "--disable-warnings"), _Flag()),
     **dict.fromkeys(("-expt-relaxed-constexpr", "--expt-relaxed-constexpr"), _Flag()),
     **dict.fromkeys(("-extra-device-vectorization", "--extra-device-vectorization"), _Flag()),
@@ -63,6 +65,11 @@ _FLAGS = {
     **dict.fromkeys(("-O0", "-O1", "-O2", "-O3"), _Flag()),
 }
 """Flags of nvcc that are known to compile the same device code in halves, by their names (nvcc's manual)."""
+
+_NOT_APART = re.compile(
+    r"-g|-flto|-masm|-m32$|-mx32$|-[SEcx]$|-fno-(?:function|data)-sections$|-f(?:no-)?(?:inline|ipa)"
+)
+"""Flags of g++ with which the assembly of a batch cannot be cut, or a kernel's part would depend on the batch."""
 
 
 @lru_cache(maxsize=64)
@@ -85,6 +92,8 @@ def flags_of(nvcc_flags: Sequence[str]) -> HalvesFlags:
         for program in ("host", "ptxas"):
             if spelling := getattr(flag, program):
                 found[program] += [f"{spelling}{one}" for one in (value.split(",") if "include" in name else [value])]
+    if unfit := next(filter(_NOT_APART.match, found["host"]), ""):
+        return HalvesFlags(unknown=unfit)
     # Host code that is optimized further would depend on what else is in the batch.
     host = tuple(flag for flag in found["host"] if not flag.startswith("-O"))
     return HalvesFlags(host, tuple(found["ptxas"]))

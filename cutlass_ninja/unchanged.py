@@ -10,7 +10,7 @@ import json
 import os
 import platform
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -20,6 +20,7 @@ from . import commands, memory, scratch, store, toolchain
 from .errors import MachineError
 from .files import write_atomically
 from .plan import Plan
+from .store import State, Status
 from .toolchain import Toolchain
 
 RECORD = f"{store.CACHE}/generated.json"
@@ -52,22 +53,24 @@ def find(
         return None
     if tools != plan.toolchain or record["inputs"] != _inputs(plan, folder):
         return None
-    if not _missing(plan, folder) <= set(record["missing"]):
+    missing = _missing(plan, folder)
+    if not missing <= set(record["missing"]) or not _failed(missing, plan, folder) <= set(record["failed"]):
         return None
     return Previous(plan, tuple(record["skipped"]))
 
 
 def remember(
-    plan: Plan, cutlass: str | None, skipped: Sequence[str], outputs: Iterable[str], missing: Sequence[str]
+    plan: Plan, cutlass: str | None, skipped: Sequence[str], outputs: Iterable[str], states: Mapping[str, State]
 ) -> None:
-    """Record a run in the current folder. `cutlass` is what the manifests say; `missing` are the keys of the kernels
-    that were not in the cache, and are therefore compiled in batches.
+    """Record a run in the current folder. `cutlass` is what the manifests say; `states` are those of the kernels, by
+    key: what was not in the cache is compiled in batches, without what has failed.
     """
     record = {
         "command": plan.command,
         "cutlass": cutlass,
         "skipped": skipped,
-        "missing": missing,
+        "missing": [key for key, state in states.items() if state.status is not Status.CACHED],
+        "failed": [key for key, state in states.items() if state.status is Status.FAILED],
         "inputs": _inputs(plan, "."),
         "outputs": _contents(outputs, ".", {}),
     }
@@ -88,6 +91,12 @@ def _missing(plan: Plan, folder: str) -> set[str]:
     """The keys of the kernels that are not in the cache."""
     profilers = {target.key: f"{folder}/{store.folder(target)}/{store.PROFILER}" for target in plan.kernels}
     return {key for key, profiler in profilers.items() if not os.path.exists(profiler)}
+
+
+def _failed(missing: Collection[str], plan: Plan, folder: str) -> set[str]:
+    """Which of the missing kernels have failed to compile: ninja must not run their batch for the sake of another."""
+    records = {target.key: f"{folder}/{store.folder(target)}/{store.RECORD}" for target in plan.kernels}
+    return {key for key in missing if os.path.exists(records[key])}
 
 
 def _inputs(plan: Plan, folder: str) -> str:

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from . import batch_sources, commands, diagnostics, scratch, store
-from .errors import BuildError
+from .errors import BuildError, CrashError
 from .files import writing
 from .gas import Gas
 from .jobs import Job
@@ -34,22 +34,32 @@ cutlass_ninja_image:
 """
 
 
-def compile_jobs(jobs: Sequence[Job], held: scratch.Held, runner: Commands) -> Iterator[tuple[Job, Outcome]]:
+def compile_jobs(
+    jobs: Sequence[Job], held: scratch.Held, runner: Commands
+) -> Iterator[tuple[Job, Outcome | CrashError]]:
     """Runs the commands of jobs, which are one, or a batch with one front end. Gives each job as soon as it is done.
 
-    Raises BuildError for what is the machine's fault and not to be remembered, MachineError, Interrupted.
+    A job on which a compiler crashed has no outcome: that is not to be remembered, and takes no other job with it.
+    Raises BuildError for what else is the machine's fault, MachineError, Interrupted.
     """
     workshop = _Workshop(held, runner)
     if not jobs[0].front_end:
         (job,) = jobs
         workshop.lay_out(job, held.path)
-        yield job, workshop.outcome(job, held.path, _Front())
+        yield job, workshop.outcome_or_crash(job, held.path, _Front())
         return
     workshop.lay_out_batch(jobs)
     waiting = [list(jobs)]
     while waiting:
         group = waiting.pop(0)
-        front = workshop.front_end(group)
+        try:
+            front = workshop.front_end(group)
+        except CrashError as crash:
+            if len(group) == 1:
+                yield group[0], crash
+            else:
+                waiting[:0] = _halved(group)
+            continue
         if front.reason and len(group) > 1:
             waiting[:0] = _divided(group, front.output)
         else:
@@ -63,6 +73,8 @@ class _Front:
     log: bytes = b""
     output: str = ""
     reason: str = ""
+    host: Gas | None = None
+    """What the host halves came to, unless it failed before."""
     kernels: Sequence[str] = ()
     """The labels of the batch."""
     wall_time_s: float = 0
@@ -85,6 +97,10 @@ def _divided(group: Sequence[Job], output: str) -> list[list[Job]]:
     if 0 < len(named) < len(group):
         guilty = [[job] for job in group if job.target.key in named]
         return [[job for job in group if job.target.key not in named], *guilty]
+    return _halved(group)
+
+
+def _halved(group: Sequence[Job]) -> list[list[Job]]:
     return [list(group[: len(group) // 2]), list(group[len(group) // 2 :])]
 
 
@@ -132,30 +148,41 @@ class _Workshop:
             Path(log).write_bytes(b"")
         started = time.monotonic()
         finished, reason = self._run(group[0].front_end, folder, log)
+        host = None
+        if not reason:
+            host = Gas(Path(folder, commands.HOST_ASSEMBLY).read_text(encoding="utf-8"))
+            reason = host.refused
         if reason and len(finished) == len(group[0].front_end):
             reason = f"host half: {reason}; --compile single leaves it to nvcc"
         labels = [job.target.label for job in group if isinstance(job.target, KernelTarget)]
         output = "".join(each.output for each in finished)
         wall = time.monotonic() - started
-        return _Front(Path(log).read_bytes(), output, reason, labels, wall, finished)
+        return _Front(Path(log).read_bytes(), output, reason, host, labels, wall, finished)
 
-    def back_end(self, group: Sequence[Job], front: _Front) -> Iterator[tuple[Job, Outcome]]:
+    def back_end(self, group: Sequence[Job], front: _Front) -> Iterator[tuple[Job, Outcome | CrashError]]:
         """Assemble and link each kernel of a batch that came through the front end, or the one that did not."""
-        if not front.reason:
+        host = None if front.reason else front.host
+        if host:
             device = Ptx(Path(self._held.path, commands.PTX).read_text(encoding="utf-8"))
-            host = Gas(Path(self._held.path, commands.HOST_ASSEMBLY).read_text(encoding="utf-8"))
         for job in group:
             folder = self._folder(job)
             with writing(scratch.FOLDER):
                 Path(folder, store.LOG).write_bytes(front.log)
-                if not front.reason:
+                if host:
                     cut = device.part(batch_sources.entry_of(job.target.key))
                     program = host.part(batch_sources.main_of(job.target.key)) + _IMAGE
                     Path(folder, commands.KERNEL_PTX).write_text(cut, encoding="utf-8")
                     Path(folder, commands.PROFILER_ASSEMBLY).write_text(program, encoding="utf-8")
-            yield job, self.outcome(job, folder, front)
+            yield job, self.outcome_or_crash(job, folder, front)
 
-    def outcome(self, job: Job, folder: str, front: _Front) -> Outcome:
+    def outcome_or_crash(self, job: Job, folder: str, front: _Front) -> Outcome | CrashError:
+        """As `_outcome`, or the crash of one of the job's commands."""
+        try:
+            return self._outcome(job, folder, front)
+        except CrashError as crash:
+            return crash
+
+    def _outcome(self, job: Job, folder: str, front: _Front) -> Outcome:
         """Run a job's own commands, unless the front end has failed already, and see what the profiler says."""
         started = time.monotonic()
         log = f"{folder}/{store.LOG}"
@@ -210,12 +237,16 @@ class _Workshop:
 
 
 def _failure_of(finished: Finished, command: Sequence[str]) -> str:
-    """Why a command failed; empty if it did not. Raises BuildError if the machine was at fault."""
+    """Why a command failed; empty if it did not.
+
+    Raises BuildError if the machine was at fault, CrashError if a smaller compile may succeed on it.
+    """
     if finished.returncode == 0:
         return ""
     name = os.path.basename(command[0])
     if trouble := diagnostics.machine_trouble(finished.returncode, finished.output):
-        raise BuildError(f"error: {name}: {trouble} (not recorded: ninja tries again)")
+        error = CrashError if diagnostics.crashed(finished.returncode, finished.output) else BuildError
+        raise error(f"error: {name}: {trouble} (not recorded: ninja tries again)")
     return diagnostics.reason(finished.output) or f"{name} ended with exit status {finished.returncode}"
 
 

@@ -282,6 +282,35 @@ def test_a_kernel_that_does_not_compile_does_not_take_its_batch_with_it(
     assert six.count() == calls + 1
 
 
+def test_a_kernel_whose_host_half_cannot_be_cut_does_not_take_its_batch_with_it(six: Project) -> None:
+    """It has something to initialize before main, for which its batch has one function for all."""
+    early = """\
+  struct Early { Early() {} ~Early() {} };
+  template <int N> struct Holder { inline static Early early; };
+  static Status can_implement(Arguments const&) {
+    if constexpr (Mma::stages == 5) (void)&Holder<5>::early;
+"""
+    anchor = "  static Status can_implement(Arguments const&) {"
+    six.edit(UNIVERSAL, lambda text: text.replace(anchor, early))
+    six.generated()
+    failed = six.built(fails=True)
+    assert failed.kernels == SIX_NAMES - {"ampere5"}
+    assert "early" in six.states()["ampere5"]
+    assert "is initialized before main; --compile single leaves it to nvcc" in six.states()["ampere5"]
+
+
+def test_a_kernel_is_built_by_its_name_though_its_batch_has_failed(six: Project) -> None:
+    failing(six, DEFAULT, '  static_assert(Stages != 5, "not five");\n')
+    six.generated()
+    six.built(fails=True)
+    six.generated()
+    assert edges(six) == [1] * 6
+    by_kernel = {kernel: name for name, kernel in NAMES.items()}
+    good = six.run(find_ninja(), by_kernel["ampere4"])
+    assert (good.code, good.out) == (0, "ninja: no work to do.\n")
+    assert six.run(find_ninja(), by_kernel["ampere5"]).code == 1
+
+
 def test_several_that_do_not_compile_are_told_each_with_its_reason(six: Project) -> None:
     failing(six, DEFAULT, '  static_assert(Stages % 2 == 0, "an even number, please");\n')
     six.generated()
@@ -298,6 +327,31 @@ def test_a_batch_of_which_nothing_compiles(six: Project) -> None:
     failed = six.built(fails=True)
     assert failed.kernels == set() and failed.ran.out.count("nothing (") == 6
     assert {state.partition(":")[0] for state in six.states().values()} == {"failed"}
+    six.generated()
+    assert edges(six) == [1] * 6
+    six.generated("--retry-failed")
+    assert edges(six) == [6]
+
+
+@pytest.mark.parametrize("program", ["nvcc", "ptxas"])
+def test_a_compiler_that_crashes_on_one_kernel_leaves_it_out(program: str, six: Project, tools: Toolchain) -> None:
+    """And as it may be for lack of memory, it is tried again the next time."""
+    key = six.keys()["ampere4"]
+    six.wrap_nvcc(before=f'case "$KERNELS" in *{key}*) kill -SEGV $$ ;; esac' if program == "nvcc" else ":")
+    six.generated()
+    if program == "ptxas":
+        six.write("bin/ptxas", f'#!/bin/sh\ngrep -q {key} kernel.ptx && kill -SEGV $$\nexec {tools.ptxas} "$@"\n')
+        (six.path / "bin/ptxas").chmod(0o755)
+        six.edit("cache/plan.json", lambda text: text.replace(tools.ptxas, str(six.path / "bin/ptxas")))
+    failed = six.built(fails=True)
+    assert failed.kernels == SIX_NAMES - {"ampere4"}
+    (line,) = (line for line in failed.ran.out.splitlines() if "error: " in line)
+    assert "32x4_tn_align8: error: " in line and "killed by signal 11 (not recorded: ninja tries again)" in line
+    assert six.leftovers() == []
+    six.wrap_nvcc()
+    six.generated()
+    assert six.states().pop("ampere4") == "to build"
+    assert six.rebuilt() == {"ampere4"}
 
 
 # Interruptions.
@@ -414,6 +468,7 @@ def test_ninja_goes_on_in_the_way_that_was_asked_for(six: Project) -> None:
     ("manifest", "environment", "reason"),
     [
         ("nvcc_flags: [-lineinfo]\n", {}, "nvcc_flags has -lineinfo"),
+        ("nvcc_flags: [-Xcompiler=-g]\n", {}, "nvcc_flags has -g"),
         ("", {"NVCC_APPEND_FLAGS": "-DX=1"}, "NVCC_APPEND_FLAGS is set"),
     ],
 )
@@ -444,3 +499,12 @@ def test_flags_reach_both_halves(six: Project) -> None:
     found = record(one, "ampere3")
     assert found["compile"] == "batched"
     assert "-maxrregcount=32" in found["commands"][2]
+
+
+def test_a_header_that_a_flag_includes_may_have_device_code(six: Project) -> None:
+    six.write("inc/forced.h", "#define FORCED\n__device__ inline int thread() { return threadIdx.x; }\n")
+    six.edit("m.yaml", lambda text: "nvcc_flags: [-include, forced.h]\n" + text)
+    six.edit(UNIVERSAL, lambda text: text + "#ifndef FORCED\n#error FORCED\n#endif\n")
+    one = replace(six, arguments=("m.yaml", "--only", ONE))
+    assert one.rebuilt() == {"ampere3"}
+    assert record(one, "ampere3")["compile"] == "batched"

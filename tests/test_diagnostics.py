@@ -65,6 +65,10 @@ ptxas fatal   : Ptx assembly aborted due to errors
         ),
         (PTX, "Not a name of any known instruction: 'bogus' (b2.ptx:5)"),
         ("nvcc fatal   : Unsupported gpu architecture 'sm_20'\n", "Unsupported gpu architecture 'sm_20'"),
+        (
+            "profiler.s: Assembler messages:\nprofiler.s:34: Error: unassigned file number 1\n",
+            "unassigned file number 1 (profiler.s:34)",
+        ),
         (LINKER, "undefined reference to `f()'"),
         (
             "/usr/bin/ld: cannot find -lnosuch: No such file or directory\ncollect2: error: ld returned 1 exit\n",
@@ -148,6 +152,23 @@ def test_without_an_error_there_is_no_reason() -> None:
 )
 def test_the_machines_fault_is_told_apart(returncode: int, output: str, trouble: str) -> None:
     assert diagnostics.machine_trouble(returncode, output) == trouble
+
+
+@pytest.mark.parametrize(
+    ("returncode", "output", "crashed"),
+    [
+        (-11, "", True),
+        (139, "", True),
+        (1, "nvcc error   : 'cicc' died due to signal 9 (Kill signal)\n", True),
+        (1, "virtual memory exhausted: Cannot allocate memory\n", True),
+        (1, "a.h:3:1: internal compiler error: Segmentation fault\n", True),
+        (134, "a.ii: No space left on device\n", False),
+        (127, "sh: 1: cicc: not found\n", False),
+        (2, 'a.h(3): error: static assertion failed with "out of memory"\n', False),
+    ],
+)
+def test_crashes_are_told_from_other_faults_of_the_machine(returncode: int, output: str, crashed: bool) -> None:
+    assert diagnostics.crashed(returncode, output) is crashed
 
 
 def test_a_message_about_memory_is_the_kernels_fault() -> None:

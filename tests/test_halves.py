@@ -37,7 +37,8 @@ TOOLS = Toolchain(
         (["-Xptxas", "-O2,-dlcm=cg"], [], ["-O2", "-dlcm=cg"]),
         (["--ptxas-options=-O2"], [], ["-O2"]),
         (["-Xcompiler=-O3,-march=native"], ["-march=native"], []),
-        (["-use_fast_math", "-O2", "-w", "--ftz=true", "-fmad", "false", "-diag-suppress=177"], [], []),
+        (["-use_fast_math", "-O2", "-w", "--ftz=true", "-diag-suppress=177"], [], []),
+        (["-fmad=false", "--fmad", "true"], [], ["--fmad=false", "--fmad=true"]),
     ],
 )
 def test_flags_that_mean_something_to_the_halves(flags: list[str], host: list[str], ptxas: list[str]) -> None:
@@ -54,6 +55,12 @@ def test_flags_that_mean_something_to_the_halves(flags: list[str], host: list[st
         (["-rdc=true"], "-rdc=true"),
         (["-D"], "-D"),
         (["-Xptxas"], "-Xptxas"),
+        (["-Xcompiler=-Wall,-g"], "-g"),
+        (["-Xcompiler", "-flto=auto"], "-flto=auto"),
+        (["-Xcompiler", "-masm=intel"], "-masm=intel"),
+        (["-Xcompiler", "-m32"], "-m32"),
+        (["-Xcompiler", "-fno-function-sections"], "-fno-function-sections"),
+        (["-Xcompiler", "-finline-functions"], "-finline-functions"),
     ],
 )
 def test_flags_that_do_not(flags: list[str], unknown: str) -> None:

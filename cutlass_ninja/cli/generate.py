@@ -27,7 +27,8 @@ def run(arguments: Sequence[str], by_ninja: bool) -> int:
     asked = request(options)
     folder = build_folder(options.folder, create=True)
     started = clock.precisely()
-    if previous := generate.previous(asked, folder):
+    previous = None if options.retry_failed else generate.previous(asked, folder)
+    if previous:
         plan, skipped = previous.plan, previous.skipped
         os.chdir(folder)
     else:
@@ -36,9 +37,9 @@ def run(arguments: Sequence[str], by_ninja: bool) -> int:
         template = generate.read_template(asked)
         plan, skipped = generate.plan(asked, selection, tools, folder), selection.skipped
         os.chdir(folder)
+        if options.retry_failed:  # Before it is planned what is compiled together.
+            store.forget_failures([*plan.kernels, *plan.runtimes])
         generate.write(asked, selection, plan, template, started)
-    if options.retry_failed:
-        store.forget_failures([*plan.kernels, *plan.runtimes])
     generated = generate.settle(asked, plan, started, by_ninja)
     say(plan.toolchain.summary())
     say_skipped(skipped)
