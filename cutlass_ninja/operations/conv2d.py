@@ -16,7 +16,7 @@ from typing import Any
 from ..arch import Arch
 from ..elements import ELEMENTS
 from ..schema import Choice, Field, Integer, Number, Record, Shape, Value
-from . import epilogue, threadblock
+from . import epilogue, operand_tiles, threadblock
 from .operation import Config, Cost, Operation, Violation
 
 _OPERANDS = ("f16", "bf16", "tf32", "f32", "s8", "u8")
@@ -195,7 +195,7 @@ def violations(config: Config, arch: Arch) -> Sequence[Violation]:
         *_epilogue_violations(config),
         *_split_violations(config),
         *_strided_dgrad_violations(config),
-        *(main_loop or threadblock.layout_violations({**config, **_LAYOUTS[config["conv_kind"]]})),
+        *(main_loop or operand_tiles.violations({**config, **_LAYOUTS[config["conv_kind"]]})),
     ]
 
 

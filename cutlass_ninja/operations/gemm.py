@@ -14,7 +14,7 @@ from ..arch import Arch
 from ..elements import ELEMENTS
 from ..memo import Memo
 from ..schema import Choice, Field, Integer, Number, Record, Shape, Text, Value
-from . import epilogue, exchange, sm90, threadblock
+from . import epilogue, exchange, operand_tiles, sm90, threadblock
 from .operation import Config, Cost, Operation, Violation
 
 _OPERANDS = ("f16", "bf16", "tf32", "f32", "f64", "s8", "u8")
@@ -339,7 +339,7 @@ def _violations_2x(config: Config, arch: Arch) -> Iterator[Violation]:
 # Rules that read few fields each: most kernels of a sweep agree in them.
 _OUTPUT_RULES = Memo(lambda config: tuple(threadblock.output_violations(config)))
 _EPILOGUE_RULES = Memo(lambda config: tuple(epilogue.violations_2x(config)))
-_LAYOUT_RULES = Memo(lambda config: tuple(threadblock.layout_violations(config)))
+_LAYOUT_RULES = Memo(lambda config: tuple(operand_tiles.violations(config)))
 
 
 @cache

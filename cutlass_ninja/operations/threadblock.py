@@ -18,7 +18,6 @@ _WARP_SIZE = 32
 _MAX_THREADS = 1024
 _MAX_ACCESS_BITS = 128
 _MIN_CP_ASYNC_BITS = 32
-_LINE_BITS = 128 * 8  # Of shared memory: 32 banks of 4 bytes.
 _EPILOGUE_ROWS = 8
 _EPILOGUE_ACCESS_BITS = 256 * 8  # What a warp writes to one row of D, at best.
 
@@ -130,6 +129,13 @@ def warp_shape(config: Config) -> list[int]:
     return [tile // warps for tile, warps in zip(config["threadblock_shape"], config["warp_count"])]
 
 
+def simt_threads(config: Config) -> tuple[int, int]:
+    """How the threads of a SIMT kernel's warp are arranged, as (M, N): WarpNumThreadsM and -N of DefaultMmaCore."""
+    warp = warp_shape(config)
+    rows = 8 if config["stages"] == 2 and warp[0] > warp[1] else 4
+    return rows, _WARP_SIZE // rows
+
+
 def violations(config: Config, arch: Arch) -> Iterator[Violation]:
     """Why the main loop of this configuration cannot be, for an architecture."""
     instruction = instruction_of(config)
@@ -222,8 +228,7 @@ def _tile_violations(config: Config, instruction: Instruction) -> Iterator[Viola
 
 
 def _simt_warp_violations(config: Config, warp: Sequence[int]) -> Iterator[Violation]:
-    rows = 8 if warp[0] > warp[1] else 4
-    columns = _WARP_SIZE // rows
+    rows, columns = simt_threads(config)
     if warp[0] % rows or warp[1] % columns:
         yield Violation(
             "tile_description.warp_count",
@@ -251,6 +256,7 @@ def output_violations(config: Config) -> Iterator[Violation]:
     if config["opcode_class"] == "simt":
         if alignment != 1:
             yield Violation("alignment_c", f"alignment_c is {alignment}; a SIMT kernel's is 1")
+        yield from _simt_output_violations(config)
         return
     if alignment & (alignment - 1) or alignment > widest:
         yield Violation(
@@ -289,56 +295,21 @@ def output_violations(config: Config) -> Iterator[Violation]:
         )
 
 
-def layout_violations(config: Config) -> Iterator[Violation]:
-    """Why a configuration that is valid otherwise cannot have its `layout_a` and `layout_b` (n or t)."""
-    layout = config["layout_a"] + config["layout_b"]
-    if config["opcode_class"] == "tensorop" and ELEMENTS[config["element_a"]].bits == 8 and layout != "tn":
+def _simt_output_violations(config: Config) -> Iterator[Violation]:
+    """Warps share the rows of D, 32 elements of one row at once: DefaultThreadMapSimt."""
+    columns, warps = config["threadblock_shape"][1], config["warp_count"][1]
+    if columns % _WARP_SIZE:
         yield Violation(
-            "layout",
-            f"layout is {layout}; tensor cores take 8-bit operands along K only: A row-major and B column-major, tn",
+            "tile_description.threadblock_shape",
+            f"tile N is {columns}; the epilogue of a SIMT kernel writes {_WARP_SIZE} elements of a row at once: use a "
+            "multiple of it",
         )
-    if config["opcode_class"] == "simt":
-        yield from _simt_padding_violations(config)
-    else:
-        yield from _crosswise_violations(config)
-
-
-def _crosswise_violations(config: Config) -> Iterator[Violation]:
-    """Operands that are contiguous along K fill whole lines of shared memory, several rows of a tile a line.
-
-    Source: kFactor of TensorOpMultiplicandCrosswise in cutlass/layout/tensor_op_multiplicand_sm75.h. f64 has layouts
-    of its own.
-    """
-    depth = config["threadblock_shape"][2]
-    for operand, contiguous in (("a", "t"), ("b", "n")):
-        element = ELEMENTS[config[f"element_{operand}"]]
-        elements = _LINE_BITS // element.bits
-        if config[f"layout_{operand}"] == contiguous and element.bits < 64 and elements % depth:
-            yield Violation(
-                "tile_description.threadblock_shape",
-                f"tile K is {depth}; {operand.upper()} is contiguous along K, and {depth} {element.name} do not divide "
-                f"the {elements} of a line of shared memory",
-            )
-            return
-
-
-def _simt_padding_violations(config: Config) -> Iterator[Violation]:
-    """Operands that are contiguous along K are transposed on their way to shared memory, with padding.
-
-    Source: simt_transpose_padding and its static_asserts in cutlass/gemm/threadblock/default_mma_core_simt.h.
-    """
-    bits, depth = ELEMENTS[config["element_a"]].bits, config["threadblock_shape"][2]
-    padding = _WARP_SIZE // depth // (bits // 32) if bits >= 32 else _WARP_SIZE // depth * (32 // bits)
-    warp = warp_shape(config)
-    rows = 8 if warp[0] > warp[1] else 4
-    for operand, contiguous, extent, threads in (("a", "t", warp[0], rows), ("b", "n", warp[1], _WARP_SIZE // rows)):
-        lane = min(_MAX_ACCESS_BITS // bits, extent // threads)
-        if config[f"layout_{operand}"] == contiguous and padding % lane:
-            yield Violation(
-                "tile_description.threadblock_shape",
-                f"tile K is {depth}; a SIMT kernel pads {operand.upper()}, contiguous along K, by {padding} elements, "
-                f"which a thread's {lane} do not divide: use a smaller K",
-            )
+    elif (rows := simt_threads(config)[0]) % warps:
+        yield Violation(
+            "tile_description.warp_count",
+            f"the {warps} warps along N of warp_count {config['warp_count']} cannot share evenly the {rows} rows that "
+            "the epilogue of a SIMT kernel writes at once",
+        )
 
 
 def _thread_map_violations(config: Config, threads: int) -> Iterator[Violation]:
