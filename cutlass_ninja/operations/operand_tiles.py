@@ -84,9 +84,14 @@ def _operands(config: Config) -> Iterator[_Operand]:
     order = "ba" if config.get("layout_c") == "n" else "ab"
     tile, warps = config["threadblock_shape"], config["warp_count"]
     for axis, name, extent, count in zip("MN", order, tile, warps):
-        bits = ELEMENTS[config[f"element_{name}"]].bits
+        bits = 16 if _stored_as_f16(config) else ELEMENTS[config[f"element_{name}"]].bits
         along_k = config[f"layout_{name}"] == {"a": "t", "b": "n"}[name]
         yield _Operand(name.upper(), axis, bits, extent, count, tile[2], along_k)
+
+
+def _stored_as_f16(config: Config) -> bool:
+    """Whether f32 becomes f16 on its way to shared memory: the float cores of default_mma_core_sm75.h."""
+    return (config["math_operation"], config["stages"]) == ("multiply_add_fast_f16", 2)
 
 
 def _simt_violations(config: Config, operand: _Operand) -> Iterator[Violation]:

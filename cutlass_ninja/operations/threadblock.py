@@ -189,6 +189,21 @@ def _arch_violations(config: Config, arch: Arch, instruction: Instruction) -> It
             "tile_description.stages",
             f"stages is {config['stages']}; more than 2 need cp.async, which starts with sm_80: {arch.name} has it not",
         )
+    elif config["stages"] == 2 and _rounds_in_warps(instruction):
+        yield Violation(
+            "tile_description.stages",
+            f"stages is 2; of f32 CUTLASS's main loop of two stages multiplies in f16, or does not compile, and "
+            f"math_operation is {instruction.math_operation}: use at least 3, or multiply_add_fast_f16",
+        )
+
+
+def _rounds_in_warps(instruction: Instruction) -> bool:
+    """Whether f32 is taken apart or rounded after it was read from shared memory, as multistage main loops alone do.
+
+    Sources: DefaultMma for float of two stages in cutlass/gemm/threadblock/default_mma.h, which takes
+    OpMultiplyAddFastF16 for any operator; implicit_gemm_pipelined.h, which never calls Operator::transform.
+    """
+    return instruction.opcode_class == "tensorop" and instruction.elements == ("f32",) and instruction.math != "f16"
 
 
 def _tile_violations(config: Config, instruction: Instruction) -> Iterator[Violation]:
