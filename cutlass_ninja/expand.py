@@ -10,6 +10,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import repeat
+from operator import attrgetter
 from typing import Any
 
 from .arch import ARCHS, NATIVE, Arch
@@ -120,24 +121,28 @@ def _members(
         config = rules.configure(member)
         for arch, violations_of in rules_of:
             if violations := violations_of(config):
-                yield None, [(_place(member, violation, family.mark), violation.message) for violation in violations]
+                yield None, list(_located(member, violations, family.mark))
             else:
                 kernel = Kernel(family.operation, rules.name(config), arch, config, family.settings)
                 yield kernel.with_json(writer.text(config)), []
 
 
-def _place(member: Mapping[str, Value], violation: Violation, default: Mark) -> Mark:
-    """Where the value to blame stands. A field that was not given took its value from the one it is named after
-    (`alignment_a` from `alignment`), or else from the family.
+def _located(member: Mapping[str, Value], violations: Iterable[Violation], default: Mark) -> Iterator[tuple[Mark, str]]:
+    """Where the value to blame stands, and why. A field that was not given took its value from the one it is named
+    after (`alignment_a` from `alignment`), or else from the family. One value that several fields took is blamed once.
     """
-    name, _, inner = violation.field.partition(".")
-    value = member.get(name) or member.get(name.rpartition("_")[0])
-    if value is None:
-        return default
-    if inner and inner in value.data:
-        mark: Mark = value.data[inner].mark
-        return mark
-    return value.mark
+    blamed = set()
+    for violation in sorted(violations, key=attrgetter("field")):
+        name, _, inner = violation.field.partition(".")
+        source = name if name in member else name.rpartition("_")[0]
+        value = member.get(source)
+        if value is None:
+            yield default, violation.message
+        elif inner and inner in value.data:
+            yield value.data[inner].mark, violation.message
+        elif source == name or source not in blamed:
+            yield value.mark, violation.message
+            blamed.add(source)
 
 
 def _identity(kernel: Kernel) -> Any:

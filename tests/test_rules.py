@@ -195,3 +195,21 @@ def test_d_is_aligned_by_its_own_type_unless_c_says_otherwise(tmp_path: Path) ->
 def test_all_errors_at_once(tmp_path: Path) -> None:
     text = with_values(AMPERE, arch="[sm_75, sm_80]", alignment="[3, 16]")
     assert len(refusals(text, tmp_path)) >= 3
+
+
+def test_one_value_for_several_fields_is_blamed_once(tmp_path: Path) -> None:
+    assert refusals(with_values(AMPERE, alignment="3"), tmp_path) == [
+        "8:16: error: alignment_a is 3; of f16 a power of two up to 8 is legal"
+    ]
+
+
+def test_simt_kernels_need_no_alignment(tmp_path: Path) -> None:
+    text = with_values(
+        AMPERE,
+        element_a="f32",
+        element_c="f32",
+        instruction_shape="[1, 1, 1]",
+        tile_description="{threadblock_shape: [64, 64, 8], warp_count: [2, 1, 1], stages: 2}",
+    ).replace("    alignment: 8\n", "")
+    (kernel,) = expanded(text, tmp_path)
+    assert kernel == "cutlass_simt_sgemm_64x64_8x2_tn_align1"

@@ -190,6 +190,8 @@ def violations(config: Config, arch: Arch) -> Sequence[Violation]:
     if unusable:
         return unusable
     main_loop = list(threadblock.violations(config, arch))
+    if threadblock.instruction_of(config) is None:
+        return main_loop  # What the epilogue may be is of no interest then.
     return [
         *threadblock.output_violations(config),
         *_epilogue_violations(config),

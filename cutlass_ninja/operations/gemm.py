@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
+from math import prod
 from typing import Any
 
 from ..arch import Arch
@@ -75,7 +76,7 @@ FIELDS = (
         "layouts of A, B and C; C's default is n, as in CUTLASS's generator",
         required=True,
     ),
-    Field("alignment", Integer(1, 16), "elements that A, B and C are aligned to; default: 16 bytes"),
+    Field("alignment", Integer(1, 16), "elements that A, B and C are aligned to; default: 16 bytes, 1 for SIMT"),
     Field("alignment_a", Integer(1, 16), "A's; default: alignment"),
     Field("alignment_b", Integer(1, 16), "B's; default: alignment"),
     Field("alignment_c", Integer(1, 16), "C's; default: alignment, at most 16 bytes"),
@@ -130,11 +131,12 @@ def configure(member: Mapping[str, Value]) -> Config:
     element_d = values.get("element_d", element_c)
     accumulator = values["element_accumulator"]
     layout = values["layout"]
-    alignment = values.get("alignment", _widest(element_a))
     instruction = values.get("instruction_shape")
+    opcode_class = values.get("opcode_class", "simt" if instruction == [1, 1, 1] else "tensorop")
+    alignment = values.get("alignment", 1 if opcode_class == "simt" else _widest(element_a))
     config: dict[str, Any] = {
         "gemm_kind": values["gemm_kind"],
-        "opcode_class": values.get("opcode_class", "simt" if instruction == [1, 1, 1] else "tensorop"),
+        "opcode_class": opcode_class,
         "element_a": element_a,
         "element_b": values.get("element_b", element_a),
         "element_c": element_c,
@@ -302,7 +304,8 @@ def _missing(config: Config) -> Iterator[Violation]:
 
 def _operand_violations(config: Config) -> Iterator[Violation]:
     if config["element_d"] == "void":
-        yield Violation("element_c", "C is void, so element_d must say what D is")
+        if config["gemm_kind"] == "universal3x":
+            yield Violation("element_c", "C is void, so element_d must say what D is")
         return
     allowed = _EPILOGUES[config["element_accumulator"]]
     if config["element_epilogue"] not in allowed:
@@ -320,6 +323,9 @@ def _violations_2x(config: Config, arch: Arch) -> Iterator[Violation]:
     results = _INTEGER_RESULTS if accumulator == "s32" else tuple(dict.fromkeys((element_a, accumulator)))
     if element_c == "void":
         yield Violation("element_c", "void (no source) is for universal3x kernels only")
+        return
+    if threadblock.instruction_of(config) is None:  # What the epilogue may be is of no interest then.
+        yield from _main_loop_rules(arch)(config)
         return
     if config["element_d"] != element_c:
         yield Violation("element_d", f"D is {config['element_d']} and C {element_c}; a universal kernel has one type")
@@ -339,13 +345,33 @@ def _violations_2x(config: Config, arch: Arch) -> Iterator[Violation]:
 # Rules that read few fields each: most kernels of a sweep agree in them.
 _OUTPUT_RULES = Memo(lambda config: tuple(threadblock.output_violations(config)))
 _EPILOGUE_RULES = Memo(lambda config: tuple(epilogue.violations_2x(config)))
-_LAYOUT_RULES = Memo(lambda config: tuple(operand_tiles.violations(config)))
+_LAYOUT_RULES = Memo(lambda config: (*operand_tiles.violations(config), *_predicate_violations(config)))
 
 
 @cache
 def _main_loop_rules(arch: Arch) -> Memo[tuple[Violation, ...]]:
     return Memo(lambda config: tuple(threadblock.violations(config, arch)))
 
+
+def _predicate_violations(config: Config) -> Iterator[Violation]:
+    """A thread has a predicate for each of its accesses to a tile, in at most 4 words of 16.
+
+    Source: PredicatedTileAccessIterator in cutlass/transform/threadblock/predicated_tile_access_iterator.h.
+    """
+    threads = 32 * prod(config["warp_count"])
+    order = "ba" if config["layout_c"] == "n" else "ab"
+    for operand, extent in zip(order, config["threadblock_shape"]):
+        accesses = extent * config["threadblock_shape"][2] // threads // config[f"alignment_{operand}"]
+        if accesses > _MAX_PREDICATES:
+            yield Violation(
+                f"alignment_{operand}",
+                f"alignment_{operand} is {config[f'alignment_{operand}']}, which makes {accesses} loads of a tile of "
+                f"{operand.upper()} for each thread; at most {_MAX_PREDICATES} are legal: use a greater alignment, "
+                "more warps or a smaller tile",
+            )
+
+
+_MAX_PREDICATES = 64
 
 _INTEGER_RESULTS = ("s32", "s8", "u8")
 

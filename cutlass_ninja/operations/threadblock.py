@@ -173,6 +173,12 @@ def _no_instruction(config: Config) -> Violation:
         return Violation(
             "math_operation", f"{opcode_class} instruction {shape} on {wanted} has no {operation}; use {allowed}"
         )
+    if (found := next((i for i in suited if list(i.shape) == shape), None)) is not None:
+        return Violation(
+            "opcode_class",
+            f"opcode_class is {opcode_class}, but instruction {shape} on {wanted} is a {found.opcode_class} one: "
+            "leave it out",
+        )
     allowed = " or ".join(dict.fromkeys(str(list(instruction.shape)) for instruction in suited))
     return Violation("instruction_shape", f"no {opcode_class} instruction {shape} for {wanted}; use {allowed}")
 
@@ -188,6 +194,13 @@ def _arch_violations(config: Config, arch: Arch, instruction: Instruction) -> It
         yield Violation(
             "tile_description.stages",
             f"stages is {config['stages']}; more than 2 need cp.async, which starts with sm_80: {arch.name} has it not",
+        )
+    elif config["stages"] == 2 and (instruction.opcode_class, instruction.shape) == ("tensorop", (8, 8, 4)):
+        # Source: default_mma_core_sm70.h, whose specializations for instructions of this shape take any type.
+        yield Violation(
+            "tile_description.stages",
+            "stages is 2; CUTLASS has two main loops of two stages for instruction [8, 8, 4], Volta's and that of f64, "
+            "and does not compile: use at least 3",
         )
     elif config["stages"] == 2 and _rounds_in_warps(instruction):
         yield Violation(
