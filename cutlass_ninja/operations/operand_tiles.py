@@ -195,8 +195,9 @@ def _crosswise_violations(config: Config, operand: _Operand) -> Iterator[Violati
 def _congruous_violations(config: Config, operand: _Operand) -> Iterator[Violation]:
     """TensorOpMultiplicandCongruous and its iterators, which know how to permute accesses for some distances only."""
     line = _LINE_BITS // operand.bits
-    if operand.extent % line and (operand.bits == 32 or operand.extent not in (16, 32)):
-        allowed = f"16, 32 or a multiple of {line}" if operand.bits == 16 else f"a multiple of {line}"
+    narrow = (16, 32) if operand.bits == 16 and not _stored_as_f16(config) else ()
+    if operand.extent % line and operand.extent not in narrow:
+        allowed = f"16, 32 or a multiple of {line}" if narrow else f"a multiple of {line}"
         yield Violation(
             "tile_description.threadblock_shape",
             f"tile {operand.axis} is {operand.extent}; {operand.name} is contiguous along {operand.axis}, and of "
