@@ -76,7 +76,10 @@ def _complete(operation: str, values: Mapping[str, Any]) -> dict[str, Any]:
     for name, value in values.items():
         _check(operation, fields[name], value)
     defaults = {name: field.default for name, field in fields.items() if field.default is not None}
-    return defaults | dict(values)
+    complete = defaults | dict(values)
+    for violation in OPERATIONS[operation].problem_violations(complete):
+        raise InputError(f"error: a {operation} problem's {violation.field}: {violation.message}")
+    return complete
 
 
 def _check(operation: str, field: Field, value: Any) -> None:

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import os.path
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol
+from typing import Any, Protocol
 
 from . import document
 from .document import ListNode, MappingNode, Node, ScalarNode
 from .errors import ManifestError
 from .kernel import Settings
 from .nvcc_flags import check_flags
+from .operations.operation import Violation
 from .places import Errors, Mark
 from .schema import Boolean, Choice, Field, FieldType, Product, Text, Value, read_product
 
@@ -31,6 +32,10 @@ class Operation(Protocol):
     @property
     def problem_fields(self) -> tuple[Field, ...]:
         """The fields of a problem, beside `operation`: integers, numbers and choices."""
+
+    @property
+    def problem_violations(self) -> Callable[[Mapping[str, Any]], Sequence[Violation]]:
+        """Why nothing can compute a problem, whose fields are right each by itself."""
 
 
 @dataclass(frozen=True)
@@ -285,12 +290,25 @@ class _Reader:
             message = f"this makes {product.size():,} problems{_factors(product.sizes())}"
             self.errors.add(node.mark, f"{message}; one manifest may list {MAX_PROBLEMS:,}")
             return
-        for member in product.members():
-            yield Problem(kind, {name: value.data for name, value in member.items()})
+        yield from problems_of(kind, self.operations[kind], product, self.errors)
 
     def _names(self, which: str) -> list[str]:
         fields = (f for operation in self.operations.values() for f in getattr(operation, which))
         return list(dict.fromkeys(f.name for f in fields))
+
+
+def problems_of(kind: str, operation: Operation, product: Product, errors: Errors) -> Iterator[Problem]:
+    """The problems that a product of an operation's fields makes. Where there is no such problem, an error is noted."""
+    complete = {field.name for field in operation.problem_fields if field.required or field.default is not None}
+    if not complete <= product.choices.keys():
+        return  # The others are wrong by themselves.
+    for member in product.members():
+        values = {name: value.data for name, value in member.items()}
+        violations = operation.problem_violations(values)
+        for violation in violations:
+            errors.add(member[violation.field].mark, violation.message)
+        if not violations:
+            yield Problem(kind, values)
 
 
 def _families_give_arch(root: MappingNode) -> bool:

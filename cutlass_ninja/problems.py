@@ -11,7 +11,7 @@ from . import document, manifest
 from .arch import ARCHS
 from .document import MappingNode
 from .errors import InputError, ManifestError
-from .manifest import Problem
+from .manifest import Problem, problems_of
 from .operations import OPERATIONS
 from .places import Errors
 from .schema import Product, read_product
@@ -70,13 +70,14 @@ def _parse(text: str, kinds: Sequence[str]) -> list[Problem]:
             raise InputError(f"error: {file}: add operation=KIND (one of {', '.join(kinds or OPERATIONS)})")
         fields = OPERATIONS[kind].problem_fields
         choices = read_product(node, fields, f"a {kind} problem", errors).choices
+        product = Product(node.mark, {field.name: choices[field.name] for field in fields if field.name in choices})
+        found = list(problems_of(kind, OPERATIONS[kind], product, errors))
         errors.check()
     except ManifestError as error:
         # The column is of the text in braces, which nobody has written.
         lines = (line.partition("error: ")[2] for line in str(error).splitlines())
         raise InputError("\n".join(f"error: {file}: {line}" for line in lines)) from None
-    product = Product(node.mark, {field.name: choices[field.name] for field in fields if field.name in choices})
-    return [Problem(kind, {name: value.data for name, value in member.items()}) for member in product.members()]
+    return found
 
 
 def once(problems: Iterable[Problem]) -> list[Problem]:

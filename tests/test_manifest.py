@@ -10,6 +10,7 @@ import dataclasses
 import itertools
 import os
 import time
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ import yaml
 from cutlass_ninja import arch, document, operations
 from cutlass_ninja.errors import ManifestError
 from cutlass_ninja.manifest import MAX_KERNELS, Family, Manifest, load, load_all
+from cutlass_ninja.operations.operation import Violation
 from cutlass_ninja.places import Errors, Mark
 from cutlass_ninja.schema import Boolean, Choice, Field, Integer, Number, Record, Shape, Text, Value
 
@@ -43,6 +45,7 @@ class FakeOperation:
 
     fields: tuple[Field, ...]
     problem_fields: tuple[Field, ...]
+    problem_violations: Callable[[Mapping[str, Any]], Sequence[Violation]] = lambda problem: ()
 
 
 GEMM = FakeOperation(

@@ -115,6 +115,15 @@ def test_ampere(values: dict[str, str], line: str, tmp_path: Path) -> None:
             "Divisibility Condition fails",
         ),
         (
+            {
+                "layout": "tt\n    alignment: 2",
+                "kernel_schedule": "CpAsyncWarpSpecializedPingpong",
+                "tile_description": "{threadblock_shape: [64, 96, 32]}",
+            },
+            "11:43: error: 128 threads cannot share evenly the loads of B's 96x32 tile, 2 elements each, contiguous "
+            "along N",
+        ),
+        (
             {"tile_description": "{threadblock_shape: [64, 64, 40]}"},
             "10:43: error: tile K is 40; wgmma on f16 needs a multiple of 16",
         ),

@@ -223,6 +223,25 @@ def name(config: Config) -> str:
     )
 
 
+def problem_violations(problem: Mapping[str, Any]) -> Sequence[Violation]:
+    """Why there is no such convolution."""
+    found = []
+    for axis, filter_axis, high in (("h", "r", "high"), ("w", "s", "wide")):
+        span = (problem[filter_axis] - 1) * problem[f"dilation_{axis}"] + 1
+        room = problem[axis] + 2 * problem[f"pad_{axis}"]
+        if span > room:
+            found.append(
+                Violation(filter_axis, f"the filter, dilated, is {span} {high}; the padded image is only {room}")
+            )
+    if problem["c"] % problem["groups"] or problem["k"] % problem["groups"]:
+        found.append(
+            Violation(
+                "groups", f"groups is {problem['groups']}; c, {problem['c']}, and k, {problem['k']}, must be multiples"
+            )
+        )
+    return found
+
+
 def template_values(config: Config, arch: Arch) -> Mapping[str, Any]:
     """What templates/conv2d needs beside the configuration itself."""
     kind, grouped = config["conv_kind"], config["group_mode"] != "none"
@@ -398,6 +417,7 @@ OPERATION = Operation(
     kind="conv2d",
     fields=FIELDS,
     problem_fields=PROBLEM_FIELDS,
+    problem_violations=problem_violations,
     configure=configure,
     violations=violations,
     name=name,

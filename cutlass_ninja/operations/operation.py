@@ -76,5 +76,7 @@ class Operation:
     where it began; what becomes of the problem does not depend on the signature."""
     indifferent: Callable[[Mapping[str, Any]], Collection[str]] = lambda problem: ()
     """The fields of signatures that make no difference to a problem."""
+    problem_violations: Callable[[Mapping[str, Any]], Sequence[Violation]] = lambda problem: ()
+    """Why nothing can compute a problem, whose fields are right each by itself."""
     takes: Callable[[Mapping[str, Any], Mapping[str, Any]], bool] = lambda config, problem: True
     """Whether kernels of this configuration can be asked a problem at all, as far as that is known without a GPU."""

@@ -1,6 +1,7 @@
 """Rules of CUTLASS 3.x kernels for Hopper, as CollectiveBuilder makes them.
 
-Sources: cutlass/gemm/collective/builders/sm90_gmma_builder.inl (instructions, alignment, automatic stages),
+Sources: cutlass/gemm/collective/builders/sm90_gmma_builder.inl (instructions, alignment, automatic stages), its
+sm90_common.inl (how threads share loads by cp.async),
 cutlass/epilogue/collective/builders/sm90_builder.inl (the epilogue's shared memory), the static_asserts of
 cutlass/gemm/kernel/sm90_gemm_*.hpp, and the PTX ISA for wgmma's shapes and the limits of a cluster.
 """
@@ -21,6 +22,7 @@ _MMA_N = (8, 16, 32, 64, 96, 128, 192, 256)
 """The widths of wgmma that cute/arch/mma_sm90.hpp chooses among unless CUTE_SM90_EXTENDED_MMA_SHAPES_ENABLED."""
 _TMA_BYTES = 16
 _CP_ASYNC_BYTES = 4
+_WARP_GROUP = 128  # Threads.
 _MAX_CLUSTER = 16
 _PORTABLE_CLUSTER = 8
 _BARRIER_BYTES = 16  # sizeof(PipelineTmaAsync<1>::SharedStorage)
@@ -105,7 +107,10 @@ def violations(config: Config, arch: Arch) -> Iterator[Violation]:
     tile_errors = list(_tile_violations(config))
     yield from tile_errors
     yield from _cluster_violations(config)
-    yield from _alignment_violations(config)
+    alignment_errors = list(_alignment_violations(config))
+    yield from alignment_errors
+    if not tile_errors and not alignment_errors and not KERNEL_SCHEDULES[config["kernel_schedule"]].tma:
+        yield from _cp_async_violations(config)
     if not tile_errors:
         yield from _shared_memory_violations(config, arch)
 
@@ -201,6 +206,23 @@ def _cluster_violations(config: Config) -> Iterator[Violation]:
         yield Violation(
             field, f"kernel_schedule {config['kernel_schedule']} loads by cp.async: its cluster is [1, 1, 1]"
         )
+
+
+def _cp_async_violations(config: Config) -> Iterator[Violation]:
+    """The threads that load stand along an operand's contiguous dimension as far as it goes, the rest beside them."""
+    threads = _WARP_GROUP * (2 if config["kernel_schedule"] == "CpAsyncWarpSpecialized" else 1)
+    m, n, k = _tile(config)
+    for operand, axis, extent, along_k in (("a", "M", m, "t"), ("b", "N", n, "n")):
+        contiguous = config[f"layout_{operand}"] == along_k
+        line, lines = (k, extent) if contiguous else (extent, k)
+        major = min(line // config[f"alignment_{operand}"], threads)
+        if threads % major or lines % (threads // major):
+            yield Violation(
+                "tile_description.threadblock_shape",
+                f"{threads} threads cannot share evenly the loads of {operand.upper()}'s {extent}x{k} tile, "
+                f"{config[f'alignment_{operand}']} elements each, contiguous along {'K' if contiguous else axis}",
+            )
+            return
 
 
 def _alignment_violations(config: Config) -> Iterator[Violation]:
