@@ -90,6 +90,13 @@ def test_another_key_of_the_same_kernel_is_compared() -> None:
     assert compare([result()], [result(ms=2.0, parameters={"order": 1})]).missing == 1
 
 
+def test_a_kernel_is_the_same_though_its_label_tells_it_apart_from_more() -> None:
+    compared = compare(
+        [result("gemm_64x64")], [result("gemm_64x64-sm_80", 2.0), result("gemm_64x64-sm_86", arch="sm_86")]
+    )
+    assert (len(compared.slower), compared.missing) == (1, 0)
+
+
 def test_a_kernel_is_compared_with_itself_as_it_was_asked() -> None:
     """Both forms compute the same; one being slower than the other was is no regression."""
     flat, tall = ({**result().problem, "m": m, "n": n} for m, n in ((16, 128), (128, 16)))
