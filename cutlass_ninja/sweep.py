@@ -125,7 +125,8 @@ class Sweep:
         # A kernel that is lost to a problem's other form shall have been asked for the problems themselves.
         self._entries = [*native, *exchanged]
         self._exchanged = {(contender.key, canonical(problem.values)) for contender, problem in exchanged}
-        self._shapes = {(one.operation, canonical(one.values)): entries.shape(one) for _, one in self._entries}
+        distinct = {(one.operation, canonical(one.values)): one for _, one in self._entries}
+        self._shapes = {identity: entries.shape(one) for identity, one in distinct.items()}
         self._gpus = gpus
         self._results = results
         self._options = options
