@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
-from math import prod
 from typing import Any
 
 from ..arch import Arch
@@ -345,33 +344,13 @@ def _violations_2x(config: Config, arch: Arch) -> Iterator[Violation]:
 # Rules that read few fields each: most kernels of a sweep agree in them.
 _OUTPUT_RULES = Memo(lambda config: tuple(threadblock.output_violations(config)))
 _EPILOGUE_RULES = Memo(lambda config: tuple(epilogue.violations_2x(config)))
-_LAYOUT_RULES = Memo(lambda config: (*operand_tiles.violations(config), *_predicate_violations(config)))
+_LAYOUT_RULES = Memo(lambda config: (*operand_tiles.violations(config), *operand_tiles.predicate_violations(config)))
 
 
 @cache
 def _main_loop_rules(arch: Arch) -> Memo[tuple[Violation, ...]]:
     return Memo(lambda config: tuple(threadblock.violations(config, arch)))
 
-
-def _predicate_violations(config: Config) -> Iterator[Violation]:
-    """A thread has a predicate for each of its accesses to a tile, in at most 4 words of 16.
-
-    Source: PredicatedTileAccessIterator in cutlass/transform/threadblock/predicated_tile_access_iterator.h.
-    """
-    threads = 32 * prod(config["warp_count"])
-    order = "ba" if config["layout_c"] == "n" else "ab"
-    for operand, extent in zip(order, config["threadblock_shape"]):
-        accesses = extent * config["threadblock_shape"][2] // threads // config[f"alignment_{operand}"]
-        if accesses > _MAX_PREDICATES:
-            yield Violation(
-                f"alignment_{operand}",
-                f"alignment_{operand} is {config[f'alignment_{operand}']}, which makes {accesses} loads of a tile of "
-                f"{operand.upper()} for each thread; at most {_MAX_PREDICATES} are legal: use a greater alignment, "
-                "more warps or a smaller tile",
-            )
-
-
-_MAX_PREDICATES = 64
 
 _INTEGER_RESULTS = ("s32", "s8", "u8")
 

@@ -23,6 +23,7 @@ _ACCESS_BITS = 128
 _LINE_BITS = 128 * 8  # Of shared memory: 32 banks of 4 bytes.
 _LDSM_ROWS = 8  # Of each matrix that ldmatrix loads.
 _LDSM_MATRICES = 4  # At most.
+_MAX_PREDICATES = 64  # Of a thread: 4 words of 16.
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +79,22 @@ def violations(config: Config) -> Iterator[Violation]:
     operands = sorted(_operands(config), key=attrgetter("name"))
     found = (violation for operand in operands for violation in rules(config, operand))
     yield from itertools.islice(found, 1)  # What follows from the first is no news.
+
+
+def predicate_violations(config: Config) -> Iterator[Violation]:
+    """Why the threads of a GEMM have no predicate for each of their accesses to a tile.
+
+    Source: PredicatedTileAccessIterator in cutlass/transform/threadblock/predicated_tile_access_iterator.h.
+    """
+    for operand in _operands(config):
+        field = f"alignment_{operand.name.lower()}"
+        accesses = operand.extent * operand.depth // _threads(config) // config[field]
+        if accesses > _MAX_PREDICATES:
+            yield Violation(
+                field,
+                f"{field} is {config[field]}, which makes {accesses} loads of a tile of {operand.name} for each "
+                f"thread; at most {_MAX_PREDICATES} are legal: use a greater alignment, more warps or a smaller tile",
+            )
 
 
 def _operands(config: Config) -> Iterator[_Operand]:
